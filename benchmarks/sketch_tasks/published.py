@@ -4,13 +4,17 @@ They are learned from tries in p01 and p02, and judged on the other problems:
 
 - ``V1``: what each effect writes is blank, and the condition of a conditional effect.
 - ``V2``: preconditions, too, unless they are quantified: one blank over the atoms of the parameters.
+- ``V2E``: the same, from the executed tries alone.
 - ``V3``: a goal predicate: the exact domain, and a blank that says when ``wanted`` holds.
 
 Tries are random: half of them can be carried out, the others are refused. Plans
 are carried out by the interpreter below, which shares no code with the library.
 The columns are those of `sketches.py`: *steps* are tries in the other problems,
-*plans* the part of the plans that were returned within the time limit and are
-valid; ``solved`` counts these, ``problems`` all.
+*plans* the part of the plans that were returned within the time limit without a
+guess and are valid; ``solved`` counts these, ``guessed`` the plans that rest on
+guesses, ``problems`` all. Beside the ways of the other tasks there is ``sam``: the
+same effects, and as preconditions what held in all executions (safe action
+model learning; Stern and Juba, 2017).
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ from sketch_tasks.pddl import (
     written,
 )
 
-VARIANTS = ("V1", "V2", "V3")
+VARIANTS = ("V1", "V2", "V2E", "V3")
 TRIES, LENGTH = 1000, 10
 TESTED = 100
 """Tries in each of the other problems."""
@@ -63,6 +67,7 @@ class Sketch:
     world: World
     variant: str
     exact: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    asked: dict[str, list[Tree]] = field(default_factory=dict)
     goal_predicate: str = ""
 
     @cached_property
@@ -86,7 +91,7 @@ class Sketch:
         flat = [word for pair in schema.parameters for word in (pair[0], "-", pair[1])]
         known = self.variant == "V3"
         effect = schema.effect if known else self._effect(schema, schema.effect, [0])
-        blank = self.variant == "V2" and not quantified(schema.precondition) and schema.precondition
+        blank = self.variant in ("V2", "V2E") and not quantified(schema.precondition) and schema.precondition
         precondition = self._precondition(schema) if blank else schema.precondition
         return [":action", schema.name, ":parameters", flat, ":precondition", precondition or ["and"],
                 ":effect", effect or ["and"]]  # fmt: skip
@@ -117,6 +122,7 @@ class Sketch:
         read_ += [atom for atom in self._over(schema.parameters) if atom not in read_]
         read_ = read_[: max(MOST_INPUTS, len(atoms(asked)))]
         self.exact[f"action::{schema.name}::pre"] = truth_of(asked, read_)
+        self.asked[schema.name] = read_
         return ["and", *kept, ["??pre", *read_]]
 
     def _over(self, parameters: Sequence[tuple[str, str]]) -> list[Tree]:
@@ -292,8 +298,29 @@ def judged(
     return right
 
 
-def plan_valid(sketch: Sketch, model: Any, world: World) -> bool | None:
-    """Whether the plan of a problem is valid in the exact domain; None: no plan was found."""
+def safe_preconditions(sketch: Sketch, tried: Sequence[tuple[World, Try]]) -> dict[str, Callable[..., Any]]:
+    """For each precondition that is blank: what held in all executions; false where there were none."""
+    held: dict[str, dict[str, bool]] = {}
+    for world, one in tried:
+        schema = next(s for s in world.schemas if s.name == one.action[0])
+        if one.after is None or schema.name not in sketch.asked:
+            continue
+        bound = dict(zip([name for name, _ in schema.parameters], one.action[1:], strict=True))
+        now = {written(a): world.holds(a, one.before, bound) for a in sketch.asked[schema.name]}
+        before = held.get(schema.name, now)
+        held[schema.name] = {atom: truth for atom, truth in before.items() if now[atom] == truth}
+    found = {}
+    for name, asked in sketch.asked.items():
+        literals = [
+            a if held[name][written(a)] else ["not", a] for a in asked if written(a) in held.get(name, {})
+        ]
+        never: Tree = ["and", asked[0], ["not", asked[0]]]
+        found[f"action::{name}::pre"] = truth_of(["and", *literals] if name in held else never, asked)
+    return found
+
+
+def plan_valid(sketch: Sketch, model: Any, world: World) -> bool | str | None:
+    """Whether the plan of a problem is valid in the exact domain, or ``guessed``; None: no plan was found."""
     try:
         result = pds.plan(
             model, sketch.states(world)(world.first), sketch.goal_of(world), time_limit=TIME_LIMIT
@@ -304,6 +331,8 @@ def plan_valid(sketch: Sketch, model: Any, world: World) -> bool | None:
         raise
     if result.plan is None:
         return None
+    if result.guesses:
+        return "guessed"
     facts: Facts | None = world.first
     for action in result.plan:
         facts = world.simulate(facts, action)
@@ -326,15 +355,22 @@ def measure(
         model = pds.Model(parsed, modules=sketch.exact)
         steps = 0
     else:
-        episodes = [e for w in worlds[:2] for e in recorded(sketch, w, tries(w, TRIES // 2, rng), rng)]
-        steps = sum(len(episode.actions) for episode in episodes)
-        model = learned(parsed, episodes, way, seed, options)
+        drawn = [(w, tries(w, TRIES // 2, rng)) for w in worlds[:2]]
+        if variant == "V2E":
+            drawn = [(w, [[t] for e in found for t in e if t.after is not None]) for w, found in drawn]
+        steps = sum(len(episode) for _, found in drawn for episode in found)
+        if way == "sam":
+            safe = safe_preconditions(sketch, [(w, t) for w, found in drawn for e in found for t in e])
+            model = pds.Model(parsed, modules=sketch.exact | safe)
+        else:
+            episodes = [episode for w, found in drawn for episode in recorded(sketch, w, found, rng)]
+            model = learned(parsed, episodes, way, seed, options)
     right: dict[str, list[bool]] = {}
     for world in worlds[2:]:
         for kind, found in judged(sketch, model, world, tries(world, TESTED, rng)).items():
             right.setdefault(kind, []).extend(found)
     valid = [plan_valid(sketch, model, world) for world in worlds[2:]]
-    returned = [one for one in valid if one is not None]
+    returned = [one for one in valid if isinstance(one, bool)]
     return {
         "half": "check",
         "blanks": len(parsed.blanks),
@@ -343,6 +379,7 @@ def measure(
         "goals": None,
         "plans": float(np.mean(returned)) if returned else None,
         "solved": sum(returned),
+        "guessed": valid.count("guessed"),
         "problems": len(valid),
         "keep": None,
     }

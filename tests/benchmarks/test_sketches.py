@@ -158,8 +158,12 @@ def test_published_domains_are_tried_in_a_world_of_their_own(sketches, tmp_path)
     assert [Path(name).name for name in published.names(tmp_path)] == [
         "switches:V1",
         "switches:V2",
+        "switches:V2E",
         "switches:V3",
     ]
     for name in published.names(tmp_path):
         found = published.measure(name, 0, "exact", {}, sketches.learned)
         assert (found["steps"], found["plans"], found["solved"], found["problems"]) == (1, 1, 1, 1), name
+        if "V2" in name:
+            safe = published.measure(name, 0, "sam", {}, sketches.learned)
+            assert (safe["plans"], safe["solved"], safe["guessed"]) == (1, 1, 0)

@@ -244,7 +244,7 @@ def test_notes_that_no_fit_leaves_are_refused(folder, notes):
 def test_notes_that_do_not_fit_a_blank_are_told_when_it_is_asked(folder, record):
     edit(folder, notes={"trained": ["derived::is-red::f"], "experience": {"derived::is-red::f": [record]}})
     model = load_model(folder, modules={"facing": facing})
-    with pytest.raises(Error, match="does not fit its input 1"):
+    with pytest.raises(Error, match=r"does not fit its (input 1|choices)"):
         model.outside(grid_state(), GOAL)
 
 

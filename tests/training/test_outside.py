@@ -31,7 +31,7 @@ def ride(start: int, hue: int) -> pds.Episode:
 def trained():
     model = pds.Model(DOMAIN, seed=0)
     episodes = [ride(start, hue) for start in range(3) for hue in (0, 1)]
-    return model, episodes, pds.fit(model, episodes, steps=20)
+    return model, episodes, pds.fit(model, episodes, steps=20, forms=False)
 
 
 def test_nothing_is_outside_on_the_data_of_the_fit(trained):
@@ -47,10 +47,11 @@ def test_values_past_the_range_are_outside_and_told(trained):
     assert verdicts["derived::first::f"] == verdicts["action::go::f"] == "outside"
     assert verdicts["derived::red::f"] != "outside"
     assert found.blanks["action::go::f"].outside == found.blanks["action::go::f"].calls == 3
-    (told,) = [w for w in found.warnings if "`action::go::f`" in w and "was never trained near" in w]
-    assert "near [20] of its input 1 (seen: [0] to [4])" in told
-    assert "3 of its 3 inputs here" in told
-    assert json.loads(json.dumps(found.as_json()))["blanks"]["action::go::f"]["such_as"] in told
+    (told,) = [w for w in found.warnings if "was never trained on" in w]
+    assert "on 20 as its input 1 (seen: 0 to " in told
+    assert "4 of its 4 inputs here" in told
+    assert "so are inputs of `action::go::f`" in told
+    assert json.loads(json.dumps(found.as_json()))["blanks"]["derived::first::f"]["such_as"] in told
 
 
 def test_choices_that_never_occurred_are_outside(trained):

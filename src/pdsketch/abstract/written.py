@@ -50,6 +50,7 @@ from pdsketch.lang import (
 from pdsketch.nets import (
     Base,
     BlankForm,
+    ClauseForm,
     Condition,
     CountForm,
     InputReading,
@@ -290,6 +291,9 @@ def truth_of(form: BlankForm, args: Sequence[Expr], fresh: Iterator[int]) -> Exp
             if form.otherwise[0] > 0.5:
                 return conjoined(negated(row) for row, held in rows if not held)
             return disjoined(row for row, held in rows if held)
+        case ClauseForm():
+            clauses = [[_test(one, args, form.signature) for one in clause] for clause in form.clauses]
+            return conjoined(disjoined(clause) for clause in clauses)
         case ThresholdForm():
             return _threshold(form, args)
         case CountForm():

@@ -1,6 +1,11 @@
 """The door of `nets`: what other rooms may use, and where it stands."""
 
 from pdsketch.nets.boolean_net import BooleanNet as BooleanNet
+from pdsketch.nets.clauses import (
+    ClauseForm as ClauseForm,
+    open_answers as open_answers,
+    tempered as tempered,
+)
 from pdsketch.nets.default import (
     Constant as Constant,
     Network as Network,

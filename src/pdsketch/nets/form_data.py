@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any, Final
 
+from pdsketch.nets.clauses import ClauseForm
 from pdsketch.nets.forms import (
     Base,
     BlankForm,
@@ -59,6 +60,10 @@ def _form(signature: Signature, given: Any) -> BlankForm:
             weights = tuple(_number(one) for one in _list(given.get("weights")))
             _need(signature.output == Spec("bool") and len(weights) == 1 + len(columns))
             return ThresholdForm(signature, columns, weights)
+        case "clauses":
+            _need(signature.output == Spec("bool"))
+            listed = [_list(clause) for clause in _list(given.get("clauses"))]
+            return ClauseForm(signature, [[_test(signature, one) for one in clause] for clause in listed])
         case "at-least":
             at, count, few = given.get("set"), given.get("count"), given.get("few")
             _need(len(sets) == 1 and at == sets[0] and type(count) is int and count > 0)

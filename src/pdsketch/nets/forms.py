@@ -181,7 +181,7 @@ class TreeForm(BlankForm):
 
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
         """The value of each row's leaf."""
-        device = _device(args)
+        device = device_of(args)
         values = torch.tensor(self.leaves, dtype=torch.float32, device=device)
         held = [test.holds(args, self.signature) for test in self.tests]
 
@@ -265,7 +265,7 @@ class TableForm(BlankForm):
 
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
         """The value of each row's codes."""
-        device = _device(args)
+        device = device_of(args)
         place = torch.zeros(count, dtype=torch.int64, device=device)
         known = torch.ones(count, dtype=torch.bool, device=device)
         for reading, least, size in zip(self.keys, self._least, self._sizes, strict=True):
@@ -337,7 +337,7 @@ class LinearForm(BlankForm):
 
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
         """The sum."""
-        matrix = torch.tensor(self.matrix, dtype=torch.float32, device=_device(args))
+        matrix = torch.tensor(self.matrix, dtype=torch.float32, device=device_of(args))
         found = design(self.columns, args, self.signature, count) @ matrix
         return based(self.base, found, args, self.signature)
 
@@ -376,7 +376,7 @@ class ThresholdForm(BlankForm):
 
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
         """The truth."""
-        weights = torch.tensor(self.weights, dtype=torch.float32, device=_device(args)).unsqueeze(1)
+        weights = torch.tensor(self.weights, dtype=torch.float32, device=device_of(args)).unsqueeze(1)
         return (design(self.columns, args, self.signature, count) @ weights > 0).to(torch.float32)
 
     def said(self, names: Sequence[str]) -> str:
@@ -517,14 +517,15 @@ def elements(set_: int, args: Sequence[Argument], count: int, ask: Any) -> Tenso
 
 def design(columns: Sequence[Column], args: Sequence[Argument], signature: Signature, count: int) -> Tensor:
     """A constant and the ``columns``, read off ``count`` rows of the ``args`` of a ``signature``."""
-    found = [torch.ones(count, device=_device(args))]
+    found = [torch.ones(count, device=device_of(args))]
     for reading, value in columns:
         read = reading.of(args, signature)
         found.append(read if value is None else (read == value).to(torch.float32))
     return torch.stack(found, 1)
 
 
-def _device(args: Sequence[Argument]) -> torch.device | None:
+def device_of(args: Sequence[Argument]) -> torch.device | None:
+    """Where the arguments are; None: there are none."""
     for value in args:
         return value[0].device if isinstance(value, tuple) else value.device
     return None

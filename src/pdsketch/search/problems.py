@@ -63,7 +63,7 @@ class Problems:
         self.ruled: set[int] = set()
         self.explains: dict[int, Callable[[], Sequence[str]]] = {}
         self.sources: list[CandidateSource] = []
-        self._watch = Watch(model.notes, model.blanks.given)
+        self._watch = Watch(model)
         self.doubts = untrained(model, goals)
         for doubt in dict.fromkeys(doubt for doubts in self.doubts for doubt in doubts):
             warnings.warn(doubt, UntrainedWarning, stacklevel=2)

@@ -50,10 +50,10 @@ class Result:
     most promising trajectory of a search that found no plan, and ``reasons`` says
     in words why there is none. ``warnings`` say what a plan rests on that the model
     does not know: untrained blanks, inputs unlike the training data, predictions
-    that are not finite. ``best_h`` is the lowest heuristic value that was
-    seen, None where nothing was evaluated. ``refinements`` is how often a plan of the model's
-    abstraction was not accepted by the model, and its rules were corrected. ``stages`` are those of the
-    strategy, in their order.
+    that are not finite; those about answers that the data do not decide are its ``guesses``.
+    ``best_h`` is the lowest heuristic value that was seen, None where nothing was evaluated.
+    ``refinements`` is how often a plan of the model's abstraction was not accepted by the model, and its
+    rules were corrected. ``stages`` are those of the strategy, in their order.
     """
 
     status: Status
@@ -70,6 +70,7 @@ class Result:
     best_h: float | None = None
     refinements: int = 0
     stages: tuple[StageReport, ...] = ()
+    guesses: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """The status, the plan's first steps, and what it took."""

@@ -26,15 +26,15 @@ from pdsketch.abstract import (
 )
 from pdsketch.core import Phase, Posed, States
 from pdsketch.lang import Step
-from pdsketch.search.latent.instances import checked_cost, costs_of
+from pdsketch.search.latent.instances import costs_of
 from pdsketch.search.latent.margin import hold_at_first
-from pdsketch.search.latent.replay import Trail
+from pdsketch.search.latent.replay import Trail, doubts_of, paid_for
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.packed.engine import PackedOutcome, lazily, search, search_many
 from pdsketch.search.problems import Allowed, Problems
 from pdsketch.search.result import NamedNodes, Result, Trace
 from pdsketch.task import Narrowing
-from pdsketch.tensor import Model, StateBatch
+from pdsketch.tensor import StateBatch
 
 MOST_REFINEMENTS: Final = 8
 """How often rules are corrected for one problem. Set by hand."""
@@ -53,18 +53,29 @@ fewer evaluations. All numbers are set by hand.
 """
 
 
-def search_by_rules(problems: Problems, some: Sequence[int], allowed: Allowed) -> Mapping[int, str]:
-    """Settle the problems whose goals hold already, and those with a plan that the model accepts."""
+def search_by_sure_rules(problems: Problems, some: Sequence[int], allowed: Allowed) -> Mapping[int, str]:
+    """The same as `search_by_rules`, without actions whose preconditions hold by a guess alone."""
+    return search_by_rules(problems, some, allowed, sure=True)
+
+
+def search_by_rules(
+    problems: Problems, some: Sequence[int], allowed: Allowed, *, sure: bool = False
+) -> Mapping[int, str]:
+    """Settle the problems whose goals hold already, and those with a plan that the model accepts.
+
+    The problems are ``some`` of ``problems``, ``allowed`` is what may be spent; ``sure``: without guesses.
+    """
     ended = {i: why for i in some if (why := _left_out(problems, i)) is not None}
     ready = [i for i in some if i not in ended]
     if not ready:
         return ended
-    searches = _searches(problems, ready, allowed)
+    searches = _searches(problems, ready, allowed, sure)
     plans = find_at_once(searches, problems.options.threads)
     slow = [i for i in searches if i not in plans]
     for i, holds in zip(slow, _hold(problems, slow), strict=True):
         if holds:
-            problems.found[i] = _nothing_to_do(problems, i)
+            goal = Trail(ends=[(problems.states[i].batch, [problems.goals[i]], [0])])
+            problems.found[i] = _nothing_to_do(problems, i, doubts_of(problems.model, goal).sentences(0))
         elif (plan := searches[i].find()) is not None:
             plans[i] = plan
     while plans:
@@ -82,15 +93,16 @@ def _left_out(problems: Problems, i: int) -> str | None:
     return "left out: it knows nothing of what failed" if problems.remembers(i) else None
 
 
-def _searches(problems: Problems, some: Sequence[int], allowed: Allowed) -> dict[int, RuleSearch]:
+def _searches(problems: Problems, some: Sequence[int], allowed: Allowed, sure: bool) -> dict[int, RuleSearch]:
     """The searches of some problems, whose states are read together."""
     started = monotonic()
     batches = [problems.states[i].batch for i in some]
     objects = [batch.universe(0).types for batch in batches]
     values = [problems.sources[i].advance(0).values for i in some]
-    compilations = Compilations(problems.model, objects, [problems.goals[i] for i in some], batches, values)
+    goals = [problems.goals[i] for i in some]
+    compilations = Compilations(problems.model, objects, goals, batches, values, sure=sure)
     share = (monotonic() - started) / len(some)
-    found = {i: RuleSearch(problems, i, compilations, place, allowed) for place, i in enumerate(some)}
+    found = {i: RuleSearch(problems, i, compilations, place, allowed, sure) for place, i in enumerate(some)}
     for own in found.values():
         own.phases["rules"] += share
     return found
@@ -104,8 +116,9 @@ def _hold(problems: Problems, some: Sequence[int]) -> Sequence[bool]:
     return hold_at_first(problems.model, states, goals, problems.margin)
 
 
-def _nothing_to_do(problems: Problems, i: int) -> Result:
-    return replace(problems.result(i, "solved"), plan=[], cost=0.0)
+def _nothing_to_do(problems: Problems, i: int, guesses: tuple[str, ...]) -> Result:
+    result = problems.result(i, "solved")
+    return replace(result, plan=[], cost=0.0, guesses=guesses, warnings=(*result.warnings, *guesses))
 
 
 def _accept(
@@ -124,14 +137,16 @@ def _accept(
         own, longest = searches[i], problems.options.max_depth
         own.phases["replay"] += share
         if number in trail.held_at_first:
-            problems.found[i] = _nothing_to_do(problems, i)
+            problems.found[i] = _nothing_to_do(problems, i, said.get(i, ()))
         elif longest is not None and len(plan) > longest:
             own.why = "plans by the rules are longer than `max_depth`"
         elif failed.get(i, "a limit was reached") is None:
             cost = paid.get(number, 0.0) if problems.costs else float(len(plan))
             result = replace(problems.result(i, "solved"), plan=plan, cost=cost, phases=own.phases)
-            warnings = (*result.warnings, *said.get(i, ()))
-            problems.found[i] = replace(result, refinements=own.refinements, warnings=warnings)
+            guesses = said.get(i, ())
+            warnings = (*result.warnings, *guesses)
+            found = replace(result, refinements=own.refinements, warnings=warnings, guesses=guesses)
+            problems.found[i] = found
         elif (other := own.refine()) is not None:
             again[i] = other
     return again
@@ -142,12 +157,19 @@ class RuleSearch:
     """The search for one problem's plan, begun anew where the model refuses what was found.
 
     The problem is number ``i`` of ``problems``; ``compilations`` makes its task, which is number ``place`` of
-    it; ``allowed`` is what it may take.
+    it; ``allowed`` is what it may take. ``sure``: without guesses.
     """
 
     def __init__(
-        self, problems: Problems, i: int, compilations: Compilations, place: int, allowed: Allowed
+        self,
+        problems: Problems,
+        i: int,
+        compilations: Compilations,
+        place: int,
+        allowed: Allowed,
+        sure: bool,
     ) -> None:
+        self._sure = sure
         self._problems = problems
         self._i = i
         self._compilations = compilations
@@ -187,8 +209,11 @@ class RuleSearch:
 
     def _has_none(self, status: str) -> None:
         """Remember that there is no plan by the rules, and why."""
-        self._problems.ruled.add(self._i)
         self._is_over = True
+        if self._sure:
+            self.why = f"the rules have no plan without guesses ({status})"
+            return
+        self._problems.ruled.add(self._i)
         self.why = f"the rules have no plan ({status})"
         self._problems.explains[self._i] = self._explained
 
@@ -288,7 +313,9 @@ class RuleSearch:
             return None
         problems, objects = self._problems, [self._state.universe(0).types]
         goals, values = [problems.goals[self._i]], [problems.sources[self._i].advance(0).values]
-        self._compilations = Compilations(problems.model, objects, goals, [self._state], values)
+        self._compilations = Compilations(
+            problems.model, objects, goals, [self._state], values, sure=self._sure
+        )
         self._place, self._abstraction, self._operators, self._is_over = 0, None, (), False
         return find_at_once({0: self}).get(0) or self.find()
 
@@ -296,10 +323,10 @@ class RuleSearch:
         """Correct the rules that are wrong in a state, and for a step taken there; whether any are."""
         model = self._problems.model
         if step is None:
-            return abstraction_of(model).correct(state, None, {})
+            return abstraction_of(model, sure=self._sure).correct(state, None, {})
         parameters = model.domain.actions[step[0]].parameters
         arguments = {p.name: value for p, value in zip(parameters, step[1:], strict=True)}
-        return abstraction_of(model).correct(state, step[0], arguments)
+        return abstraction_of(model, sure=self._sure).correct(state, step[0], arguments)
 
     def _follow(self) -> tuple[StateBatch, Step | None]:
         """Take the steps of the last plan in the model, up to the first that leads elsewhere.
@@ -345,17 +372,4 @@ def find_at_once(searches: Mapping[int, RuleSearch], threads: int | None = None)
         searches[i].phases["search"] += share
         if plan is not None:
             found[i] = plan
-    return found
-
-
-def paid_for(model: Model, trail: Trail) -> dict[int, float]:
-    """What each of the replayed plans costs, by its place, as the model's actions say."""
-    found: dict[int, float] = {}
-    for batch, steps, places in trail.moves:
-        for action, index, run in model.grouped(batch, steps):
-            own = places if index is None else [places[i] for i in index.tolist()]
-            cost = model.engine.cost(run, action.name)
-            amounts = [0.0] * len(own) if cost is None else checked_cost(action, cost[:, 0]).tolist()
-            for place, amount in zip(own, amounts, strict=True):
-                found[place] = found.get(place, 0.0) + amount
     return found

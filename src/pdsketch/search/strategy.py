@@ -3,6 +3,8 @@
 Each stage is given the problems that those before it left open, and its share of the time, the memory and
 the expansions that are left by then:
 
+- ``sure rules``: the next stage without the actions whose preconditions hold by a guess alone, where there
+  are any: where forms and their rivals do not agree.
 - ``rules``: the model's symbolic rules over codes are a task of its own (AO), which the engine searches; the
   plan is replayed through the model. Where the model does something else than a rule says, the rule is
   corrected, which is remembered with the model, and the task is searched again. No values are proposed there.
@@ -19,12 +21,14 @@ from math import ceil, isinf
 from time import monotonic
 from typing import Final, final
 
+from pdsketch.abstract import is_guessed
 from pdsketch.budget import MEGABYTE, Budget, LimitError
 from pdsketch.lang import dataclass
 from pdsketch.search.latent.stage import search_in_model
 from pdsketch.search.problems import Allowed, Problems
 from pdsketch.search.result import StageReport
-from pdsketch.search.rules import search_by_rules
+from pdsketch.search.rules import search_by_rules, search_by_sure_rules
+from pdsketch.tensor import Model
 
 
 @final
@@ -33,12 +37,14 @@ class Stage:
     """A part of a strategy, its ``share`` of what is left, and the most expansions that it may take.
 
     ``run`` settles some of the problems that are given to it, and says why it ended for each of the others.
+    ``needed`` says of which models there is such a stage.
     """
 
     name: str
     run: Callable[[Problems, Sequence[int], Allowed], Mapping[int, str]]
     share: float = 1.0
     most_expansions: int | None = None
+    needed: Callable[[Model], bool] = lambda _: True
 
     def allowed(self, problems: Problems) -> Allowed:
         """What it may take."""
@@ -53,13 +59,21 @@ class Stage:
 
 _LATENT: Final = Stage("latent", search_in_model)
 
-PORTFOLIO: Final = (Stage("rules", search_by_rules, share=0.5, most_expansions=50_000), _LATENT)
+PORTFOLIO: Final = (
+    Stage("sure rules", search_by_sure_rules, share=0.4, most_expansions=50_000, needed=is_guessed),
+    Stage("rules", search_by_rules, share=0.5, most_expansions=50_000),
+    _LATENT,
+)
 """The library's strategy. The shares are set by hand: on missions, doors and goals with numbers in rooms, and
 on the lamps, the first stage finds every plan, and takes milliseconds."""
 
 STRATEGIES: Final[Mapping[str, tuple[Stage, ...]]] = {
     "portfolio": PORTFOLIO,
-    "abstract": (Stage("rules", search_by_rules, share=0.5), _LATENT),
+    "abstract": (
+        Stage("sure rules", search_by_sure_rules, share=0.4, needed=is_guessed),
+        Stage("rules", search_by_rules, share=0.5),
+        _LATENT,
+    ),
 }
 """By the name of a search; all others are the latent stage alone."""
 
@@ -70,6 +84,8 @@ def follow(problems: Problems) -> None:
         left = problems.open
         if not left:
             return
+        if not stage.needed(problems.model):
+            continue
         began, spent = monotonic(), problems.expanded(left)
         allowed = stage.allowed(problems)
         try:

@@ -20,14 +20,17 @@ from pdsketch.tensor.compile.node import (
 )
 from pdsketch.tensor.detached import HELD as HELD, Detached as Detached
 from pdsketch.tensor.experience import (
-    NOTE as NOTE,
+    Doubt as Doubt,
     ExperienceRecorder as ExperienceRecorder,
     Watch as Watch,
-    features as features,
-    in_words as in_words,
-    out_of_distribution as out_of_distribution,
+    doubt_of as doubt_of,
 )
-from pdsketch.tensor.model import Explanation as Explanation, Model as Model, explain as explain
+from pdsketch.tensor.model import (
+    SURE as SURE,
+    Explanation as Explanation,
+    Model as Model,
+    explain as explain,
+)
 from pdsketch.tensor.notes import TRAINED as TRAINED, VERDICTS as VERDICTS
 from pdsketch.tensor.states.codes import (
     CODEBOOKS as CODEBOOKS,

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from pdsketch.lang import TRUE, BlankCall, Expr, Update, ValueType, Variable
 from pdsketch.tensor.compile.calls import SetArgument, call, gate
-from pdsketch.tensor.compile.logic import CRISP
+from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic
 from pdsketch.tensor.compile.node import INSTANCE, Axis, Node, Run
 from pdsketch.tensor.compile.read import Binding
 from pdsketch.tensor.model import Model
@@ -48,9 +48,15 @@ class Detached:
         """The blanks whose network decides itself whether it writes."""
         return self._lowering.gated
 
-    def value(self, expr: Expr, type_: ValueType, variables: Sequence[Variable]) -> Node:
-        """The program of an expression, as a value of a type that it may be assigned to."""
-        return self._lowering.as_type(expr, type_, _scope(variables, (INSTANCE,)))
+    def value(
+        self, expr: Expr, type_: ValueType, variables: Sequence[Variable], logic: FuzzyLogic = CRISP
+    ) -> Node:
+        """The program of an expression, as a value of a type that it may be assigned to.
+
+        The ``variables`` of ``expr`` are parameters, its value is of ``type_``; softly, by another
+        ``logic``, it says how sure it is.
+        """
+        return self._model.engine.lowering(logic).as_type(expr, type_, _scope(variables, (INSTANCE,)))
 
     def gate(self, update: Update, value: Expr, variables: Sequence[Variable]) -> Node | None:
         """When a network writes what an update without a condition assigns; None: always."""

@@ -1,33 +1,34 @@
-"""What each blank was trained on, so that it can be said which inputs are out of distribution.
+"""What is not known of a blank: where it is asked what the data do not decide.
 
-For every blank that training reached: the range of each number among its
-inputs, the range of differences between two inputs of one type, which choices
-occurred (together, where few could), and how many elements sets had. All of it
-is running minima and maxima over calls, and plain data in a model's notes.
+Where a form answers, this is where a rival denies what it says: another form that explains the data as well.
+Where a network does, it is what never occurred among the combinations of choices that it was trained on. Of
+both it is what lies beyond the ranges of numbers and differences, and sets of other sizes. The seen choices
+and the ends of ranges are kept in the model's notes, as plain data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
-from operator import ge, le
-from typing import Any, Final, Literal, final
+from typing import TYPE_CHECKING, Any, Final, final
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from pdsketch.lang import ValueType, error
-from pdsketch.tensor.compile.blanks import Callee, Given
+from pdsketch.nets import open_answers
+from pdsketch.tensor.compile.blanks import Callee, Functions, Given
 from pdsketch.tensor.states.codes import Codes
 from pdsketch.tensor.states.values import is_categorical
 
-NOTE: Final = "experience"
-"""Where a model's notes keep what its blanks were trained on."""
+if TYPE_CHECKING:
+    from pdsketch.tensor.model import Model
 
-MOST_TOGETHER: Final = 64
-"""Combinations of choices are recorded where at most this many are possible; set by hand."""
+NOTE: Final = "experience"
+"""Where a model's notes keep what its networks were trained on."""
+
+MOST_SEEN: Final = 4096
+"""So many combinations of choices are kept of a blank; where there are more, none is strange; set by hand."""
 
 MOST_NUMBERS: Final = 64
 """A value of more numbers (an image) is known by their mean, deviation, least and greatest."""
@@ -38,86 +39,65 @@ RANGE_MARGIN: Final = 0.05
 _SAMPLED_PER_CALL: Final = 512
 """Entries of a call that are kept to tell how far apart values are."""
 
-
-Kind = Literal["numbers", "difference", "size", "choices", "together"]
+_SHOWN: Final = 6
+"""Numbers of an input that are shown."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Something of the inputs of a blank: numbers ``[*leading, d]``, or choices ``[*leading, n, k]``.
+    """Something of the inputs of a network: numbers or, where there is no ``tolerance``, choices.
 
-    ``of`` names the inputs. ``held`` ``[*leading]``: which entries are there (elements of a set); None: all.
-    ``sizes`` are the numbers of choices that were put ``together``.
+    ``of`` says which; ``values`` are ``[*leading, d]``, those of a set ``[*leading, n, d]``, of which the
+    elements that are ``held`` are there. ``is_size``: it is the size of a set.
     """
 
-    kind: Kind
     of: str
     values: Tensor
+    tolerance: float | None
     held: Tensor | None = None
-    tolerance: float = 0.0
-    sizes: tuple[int, ...] = ()
-
-    @property
-    def is_choice(self) -> bool:
-        """Whether it holds choices, and not numbers."""
-        return self.kind in ("choices", "together")
-
-    def entries(self) -> Tensor:
-        """All that are there, one behind the other."""
-        if self.held is not None:
-            return self.values[self.held]
-        return self.values.flatten(0, -3 if self.is_choice else -2)
+    is_size: bool = False
 
 
 def features(callee: Callee, given: Sequence[Given], leading: int) -> Iterator[Feature]:
     """The features of a call over so many leading axes, always the same ones for a blank."""
+    choices: list[Tensor] = []
     alike: dict[str, list[tuple[int, Tensor]]] = {}
     for i, (value, type_) in enumerate(zip(given, callee.inputs, strict=True), start=1):
         if isinstance(value, tuple):
             held = value[1] > 0.5
-            yield _input(f"its input {i}", value[0], type_, leading + 1, held)
-            yield Feature("size", f"its input {i}", held.sum(-1, keepdim=True).float())
+            elements, tolerance = _read(value[0], type_, leading + 1)
+            yield Feature(f"an element of its input {i}", elements, tolerance, held)
+            size = held.sum(-1, keepdim=True).float()
+            yield Feature(f"the size of its input {i}", size, 0.0, is_size=True)
             continue
-        found = _input(f"its input {i}", value, type_, leading)
-        yield found
-        if not found.is_choice:
-            alike.setdefault(f"{type_.alias or type_}{found.values.shape[leading:]}", []).append(
-                (i, found.values)
-            )
+        read, tolerance = _read(value, type_, leading)
+        if tolerance is None:
+            choices.append(read)
+            continue
+        is_long = value.shape[leading:].numel() > MOST_NUMBERS
+        summary = " (mean, deviation, least, greatest)" if is_long else ""
+        yield Feature(f"its input {i}{summary}", read, tolerance)
+        alike.setdefault(f"{type_.alias or type_}{read.shape[leading:]}", []).append((i, read))
     for same in alike.values():
         for at, (i, a) in enumerate(same):
             for j, b in same[at + 1 :]:
-                yield Feature("difference", f"its inputs {i} and {j}", a - b)
-    yield from _together(callee, given, leading)
+                yield Feature(f"the difference of its inputs {i} and {j}", a - b, 0.0)
+    if choices:
+        yield Feature("its choices", torch.cat(choices, -1), None)
 
 
-def _input(of: str, value: Tensor, type_: ValueType, n: int, held: Tensor | None = None) -> Feature:
+def _read(value: Tensor, type_: ValueType, leading: int) -> tuple[Tensor, float | None]:
+    """An argument as numbers, with its tolerance, or as choices."""
     if is_categorical(type_):
-        return Feature("choices", of, value.reshape(*value.shape[:n], -1, value.shape[-1]), held)
+        return value.argmax(-1).reshape(*value.shape[:leading], -1), None
+    flat = value.reshape(*value.shape[:leading], -1)
     if type_.prim == "bool":
-        return Feature("choices", of, torch.stack([1 - value, value], -1).flatten(n, -2), held)
-    numbers = value.reshape(*value.shape[:n], -1)
-    if numbers.shape[-1] > MOST_NUMBERS:
-        spread = numbers.std(-1, correction=0)
-        numbers = torch.stack([numbers.mean(-1), spread, numbers.amin(-1), numbers.amax(-1)], -1)
-        of += " (mean, deviation, least, greatest)"
-    return Feature("numbers", of, numbers, held, type_.tolerance)
-
-
-def _together(callee: Callee, given: Sequence[Given], leading: int) -> Iterator[Feature]:
-    """All choices of a call as one, if there are several and few combinations of them are possible."""
-    tables: list[Tensor] = []
-    for value, type_ in zip(given, callee.inputs, strict=True):
-        if isinstance(value, Tensor) and (is_categorical(type_) or type_.prim == "bool"):
-            tables += _input("", value, type_, leading).values.unbind(-2)
-    sizes = tuple(t.shape[-1] for t in tables)
-    if len(tables) < 2 or prod(sizes) > MOST_TOGETHER:
-        return
-    joint = tables[0]
-    for table in tables[1:]:
-        joint = (joint.unsqueeze(-1) * table.unsqueeze(-2)).flatten(-2)
-    yield Feature("together", "its choices", joint.unsqueeze(-2), sizes=sizes)
+        return (flat > 0.5).long(), None
+    if flat.shape[-1] > MOST_NUMBERS:
+        spread = flat.std(-1, correction=0)
+        flat = torch.stack([flat.mean(-1), spread, flat.amin(-1), flat.amax(-1)], -1)
+    return flat.float(), type_.tolerance
 
 
 @final
@@ -135,7 +115,8 @@ class ExperienceRecorder:
         found = list(features(callee, given, len(leading)))
         extents = self._seen.setdefault(callee.name, [_Extent(feature) for feature in found])
         for extent, feature in zip(extents, found, strict=True):
-            extent.take(feature.entries())
+            values = feature.values
+            extent.take(values.flatten(0, -2) if feature.held is None else values[feature.held])
 
     def write(self, notes: dict[str, Any]) -> None:
         """Record in a model's notes; blanks that were not called keep what was known of them."""
@@ -145,34 +126,37 @@ class ExperienceRecorder:
 
 @final
 class _Extent:
-    """The least and the greatest of one feature, over calls."""
+    """What was seen of one feature, over calls."""
 
     def __init__(self, feature: Feature) -> None:
-        self.kind = feature.kind
-        self.is_choice = feature.is_choice
-        self.tolerance = feature.tolerance
+        self.tolerance, self.is_size = feature.tolerance, feature.is_size
         self.low: Tensor | None = None
         self.high: Tensor | None = None
         self.sample: list[Tensor] = []
+        self.rows: Tensor | None = None
 
     def take(self, entries: Tensor) -> None:
         """Take in some values."""
         if not len(entries):
             return
-        low, high = (t.cpu() for t in torch.aminmax(entries, dim=0))
+        entries = entries.cpu()
+        if self.tolerance is None:
+            rows = entries if self.rows is None else torch.cat([self.rows, entries])
+            self.rows = torch.unique(rows, dim=0)[: MOST_SEEN + 1]
+            return
+        low, high = torch.aminmax(entries, dim=0)
         self.low = low if self.low is None else torch.minimum(self.low, low)
         self.high = high if self.high is None else torch.maximum(self.high, high)
-        if self.kind in ("numbers", "difference"):
-            self.sample.append(entries[:: max(1, len(entries) // _SAMPLED_PER_CALL)].cpu())
+        self.sample.append(entries[:: max(1, len(entries) // _SAMPLED_PER_CALL)])
 
     def as_json(self) -> dict[str, Any]:
         """The seen choices; or the range seen, ``low`` to ``high``, and accepted, ``least`` to ``most``."""
-        if self.is_choice:
-            rows = [] if self.high is None else [r.nonzero().squeeze(1).tolist() for r in self.high > 0.5]
-            return {"seen": rows}
+        if self.tolerance is None:
+            rows = [] if self.rows is None else self.rows.tolist()
+            return {"seen": rows if len(rows) <= MOST_SEEN else None}
         if self.low is None or self.high is None:
             return {"low": [], "high": [], "least": [], "most": []}
-        if self.kind == "size":
+        if self.is_size:
             # Twice as many are much like those that were seen; none are not like some.
             least, most = self.low.clamp(max=1), 2 * self.high
         else:
@@ -183,6 +167,7 @@ class _Extent:
 
     def _margin(self, low: Tensor, high: Tensor) -> Tensor:
         """Half the spacing of the seen values, or a small part of their range."""
+        assert self.tolerance is not None
         spacing = torch.tensor(Codes.of(torch.cat(self.sample), self.tolerance).steps).to(low)
         width = high - low
         width = torch.where(width > 0, width, width.max())
@@ -190,69 +175,114 @@ class _Extent:
         return torch.stack([spacing / 2, width * RANGE_MARGIN, least]).amax(0)
 
 
-def out_of_distribution(record: Mapping[str, Any], feature: Feature, blank: str) -> Tensor:
+@final
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Which entries of a call are not known, ``[*leading]``, and what to say of one of them."""
+
+    rows: Tensor
+    words: Callable[[tuple[int, ...]], str]
+
+
+def doubt_of(
+    functions: Functions,
+    notes: Mapping[str, Any],
+    callee: Callee,
+    given: Sequence[Given],
+    leading: torch.Size,
+) -> Doubt | None:
+    """What is not known of a call of a function; None: all is.
+
+    ``notes`` are those of the model of the ``functions``, ``callee`` is the one that is called, ``given`` are
+    the arguments over ``leading`` axes.
+    """
+    if 0 in leading:
+        return None
+    module = functions.calls.get(callee.name)
+    parts = [part for part in (module, getattr(module, "gate", None)) if getattr(part, "form", None)]
+    opened = [one for part in parts if (one := open_answers(part, given)) is not None]
+    if opened and bool((rows := torch.stack(opened).any(0)).any()):
+        return Doubt(rows, lambda at: f"is a guess on {_asked(callee, given, at)}: the data do not decide")
+    records = notes.get(NOTE, {}).get(callee.name)
+    return None if not records else _strange(records, callee, given, leading, choices=not parts)
+
+
+def _strange(
+    records: Sequence[Mapping[str, Any]],
+    callee: Callee,
+    given: Sequence[Given],
+    leading: torch.Size,
+    *,
+    choices: bool,
+) -> Doubt | None:
+    """What of a call is unlike all that a blank was trained on: numbers and, unless a form tells, choices."""
+    axes, found = len(leading), list[tuple[Tensor, Feature, Mapping[str, Any]]]()
+    for record, feature in zip(records, features(callee, given, axes), strict=False):
+        if feature.tolerance is None and not choices:
+            continue
+        outside = _outside(record, feature, callee.name)
+        if bool(outside.any()):
+            found.append((outside, feature, record))
+    if not found:
+        return None
+
+    def words(at: tuple[int, ...]) -> str:
+        outside, feature, record = next(one for one in found if bool(one[0][at].any()))
+        value = feature.values[at]
+        if outside.dim() > axes:
+            value = value[int(outside[at].nonzero()[0])]
+        return f"was never trained on {_numbers(value.tolist())} as {feature.of} (seen: {_said(record)})"
+
+    rows = [outside.any(-1) if outside.dim() > axes else outside for outside, _, _ in found]
+    return Doubt(torch.stack(rows).any(0), words)
+
+
+def _outside(record: Mapping[str, Any], feature: Feature, blank: str) -> Tensor:
     """Where a feature of a blank is outside what was seen, over its leading axes (a set's own axis last)."""
-    values = feature.values
-    if not _fits(record, feature):
+    values, width = feature.values, feature.values.shape[-1]
+    seen, low = record.get("seen", []), record.get("low")
+    wrong = low is not None and len(low) not in (0, width)
+    if (
+        (feature.tolerance is None) != ("seen" in record)
+        or wrong
+        or any(len(row) != width for row in seen or ())
+    ):
         raise error(
             "bad-notes",
             f"what the model's notes say of `{blank}` does not fit {feature.of}",
             help="train the model again",
         )
-    if feature.is_choice:
-        known = torch.zeros(values.shape[-2:], dtype=torch.bool)
-        for row, choices in zip(known, record["seen"], strict=False):
-            row[choices] = True
-        found = ((values > 0.5) & ~known.to(values.device)).flatten(-2).any(-1)
-    elif not record["low"]:
+    if feature.tolerance is None:
+        known = torch.tensor(seen or [], dtype=torch.int64, device=values.device).reshape(-1, width)
+        found = ~torch.isin(_hashed(values), _hashed(known)) & (seen is not None)
+    elif not low:
         found = torch.ones(values.shape[:-1], dtype=torch.bool, device=values.device)
     else:
         least, most = (torch.tensor(record[end], device=values.device) for end in ("least", "most"))
         found = ((values < least) | (values > most)).any(-1)
-    return found if feature.held is None else found & feature.held
+    return found if feature.held is None or found.dim() < feature.held.dim() else found & feature.held
 
 
-def is_familiar(record: Mapping[str, Any], feature: Feature) -> bool:
-    """Whether a feature is seen at a glance to be in distribution: by its extremes over all entries."""
-    if not _fits(record, feature):
-        return False
-    entries = feature.entries()
-    if not len(entries):
-        return True
-    if feature.is_choice:
-        highest = entries.amax(0).tolist()
-        return len(highest) == len(record["seen"]) and all(
-            choice in seen
-            for chosen, seen in zip(highest, record["seen"], strict=True)
-            for choice, held in enumerate(chosen)
-            if not held <= 0.5
-        )
-    if not record["low"]:
-        return False
-    least, most = torch.aminmax(entries, dim=0)
-    return all(map(ge, least.tolist(), record["least"])) and all(map(le, most.tolist(), record["most"]))
-
-
-def _fits(record: Mapping[str, Any], feature: Feature) -> bool:
-    rows, width = feature.values.shape[-2:] if feature.is_choice else (0, feature.values.shape[-1])
-    if feature.is_choice:
-        seen = record.get("seen")
-        return seen is not None and len(seen) <= rows and all(max(row, default=0) < width for row in seen)
-    return "low" in record and len(record["low"]) in (0, width)
+def _hashed(rows: Tensor) -> Tensor:
+    """A number for each row of choices, ``[..., d]`` → ``[...]``; of different rows it differs."""
+    found = torch.zeros(rows.shape[:-1], dtype=torch.int64, device=rows.device)
+    for column in rows.unbind(-1):
+        found = found * 0x5851F42D4C957F2D + column + 1  # Knuth's multiplier; it wraps
+    return found
 
 
 @final
 class Watch:
-    """Notices where blanks are called outside what they were trained on: give it to `Functions.watched`.
+    """Notices where blanks of a model are asked what is not known: give it to `Functions.watched`.
 
-    ``owners`` says to whom each state of the batch at hand belongs. Blanks that
-    training never reached are noticed, too, unless they are ``given``, or nothing was trained at all.
+    ``owners`` says to whom each state of the batch at hand belongs. Blanks that training never reached are
+    noticed, too, unless they are the user's, or nothing was trained at all.
     """
 
-    def __init__(self, notes: Mapping[str, Any], given: Iterable[str], owners: Sequence[int] = ()) -> None:
-        self._records: Mapping[str, Any] = notes.get(NOTE, {})
-        self._known = frozenset({*notes.get("trained", ()), *given})
-        self.untrained = bool(notes.get("trained"))
+    def __init__(self, model: Model, owners: Sequence[int] = ()) -> None:
+        self._functions, self._notes = model.blanks, model.notes
+        self._known = frozenset({*model.notes.get("trained", ()), *model.blanks.given})
+        self.untrained = bool(model.notes.get("trained"))
         self.owners = owners
         self._said: dict[int, dict[str, str]] = {}
 
@@ -264,52 +294,46 @@ class Watch:
             for owner in self.owners:
                 sentence = f"`{callee.name}` was never trained: what it says is a guess"
                 self._said.setdefault(owner, {}).setdefault(callee.name, sentence)
-        records = self._records.get(callee.name, ())
-        for record, feature in zip(records, features(callee, given, len(leading)), strict=False):
-            if is_familiar(record, feature):
-                continue
-            outside = out_of_distribution(record, feature, callee.name)
-            if bool(outside.any()):
-                self._say(callee.name, record, feature, outside)
+        doubt = doubt_of(self._functions, self._notes, callee, given, leading)
+        if doubt is not None:
+            self._say(callee.name, doubt)
 
-    def _say(self, blank: str, record: Mapping[str, Any], feature: Feature, outside: Tensor) -> None:
+    def _say(self, blank: str, doubt: Doubt) -> None:
         """Note the first strange place of each owner that has none of this blank yet."""
-        for row in outside.reshape(outside.shape[0], -1).any(1).nonzero().squeeze(1).tolist():
-            owners = self.owners if outside.shape[0] == 1 else [self.owners[row]]
+        rows = doubt.rows if doubt.rows.dim() else doubt.rows.reshape(1)
+        for row in rows.reshape(rows.shape[0], -1).any(1).nonzero().squeeze(1).tolist():
+            owners = self.owners if rows.shape[0] == 1 else [self.owners[row]]
             new = [owner for owner in owners if blank not in self._said.setdefault(owner, {})]
             if new:
-                value = feature.values[row][tuple(outside[row].nonzero()[0].tolist())]
-                sentence = f"`{blank}` was never trained {in_words(feature, record, value)}"
+                place = (row, *rows[row].nonzero()[0].tolist()) if doubt.rows.dim() else ()
                 for owner in new:
-                    self._said[owner][blank] = f"{sentence}: what it says there is a guess"
+                    self._said[owner][blank] = f"`{blank}` {doubt.words(place)}"
 
     def sentences(self, owner: int) -> tuple[str, ...]:
         """What to say to an owner, one sentence a blank."""
         return tuple(self._said.get(owner, {}).values())
 
 
-def in_words(feature: Feature, record: Mapping[str, Any], value: Tensor) -> str:
-    """What a value is, and what was seen instead."""
-    match feature.kind:
-        case "choices":
-            seen = "; ".join(", ".join(map(str, row)) or "none" for row in record["seen"])
-            return f"on {_listed(value.argmax(-1).tolist())} as {feature.of} (seen: {seen})"
-        case "together":
-            chosen = np.unravel_index(int(value[0].argmax()), feature.sizes)
-            return f"on {_listed([int(c) for c in chosen])} together as {feature.of}"
-        case "size":
-            seen = f"{record['low'][0]:g} to {record['high'][0]:g}" if record["low"] else "none"
-            return f"on a set of {float(value[0]):g} as {feature.of} (seen: {seen})"
-        case kind:
-            seen = f"{_vector(record['low'])} to {_vector(record['high'])}" if record["low"] else "none"
-            near = "near difference" if kind == "difference" else "near"
-            return f"{near} {_vector(value.tolist())} of {feature.of} (seen: {seen})"
+def _asked(callee: Callee, given: Sequence[Given], at: tuple[int, ...]) -> str:
+    """What a call asks at one place."""
+    said = []
+    for value, type_ in zip(given, callee.inputs, strict=True):
+        if isinstance(value, tuple):
+            said.append(f"a set of {int((value[1][at] > 0.5).sum())}")
+            continue
+        read, _ = _read(value[at].unsqueeze(0), type_, 1)
+        said.append(_numbers(read[0].tolist()))
+    return ", ".join(said)
 
 
-def _listed(values: Sequence[int]) -> str:
-    return ", ".join(map(str, values))
+def _said(record: Mapping[str, Any]) -> str:
+    """What was seen."""
+    if "seen" in record:
+        rows = record["seen"] or []
+        return "; ".join(map(_numbers, rows[:_SHOWN])) + ("; …" if len(rows) > _SHOWN else "") or "none"
+    return f"{_numbers(record['low'])} to {_numbers(record['high'])}" if record["low"] else "none"
 
 
-def _vector(values: Sequence[float]) -> str:
-    shown = ", ".join(f"{v + 0.0:.3g}" for v in values[:6])
-    return f"[{shown}{', …' if len(values) > 6 else ''}]"
+def _numbers(values: Sequence[float]) -> str:
+    shown = ", ".join(f"{v + 0.0:.3g}" for v in values[:_SHOWN])
+    return shown if len(values) == 1 else f"[{shown}{', …' if len(values) > _SHOWN else ''}]"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, TypeVar, cast, final
+from typing import Any, Final, TypeVar, cast, final
 
 import torch
 from torch import Tensor, nn
@@ -39,6 +39,9 @@ from pdsketch.tensor.notes import TRAINED, VERDICTS
 from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.arguments import bind
 from pdsketch.tensor.states.state import State, StateBatch, concat, difference, same_domain
+
+SURE: Final = 0.9
+"""An answer is sure at this probability; a truth also at one minus it. Set by hand."""
 
 States = TypeVar("States", State, StateBatch)
 Formula = str | Expr
@@ -165,14 +168,16 @@ class Model(nn.Module):
         action: Step | Sequence[Step],
         crisp: bool = False,
         *,
+        safe: bool = False,
         tnorm: TNorm | None = None,
     ) -> Tensor:
         """The truth of the precondition: a number for a State, ``[n]`` with gradients for a batch.
 
-        ``state``, ``action``, ``crisp`` and ``tnorm`` are those of `step`.
+        ``state``, ``action``, ``crisp`` and ``tnorm`` are those of `step`. With ``safe``, it is 1 where all
+        explanations of the data say that the action can be taken (the safe end), and 0 elsewhere.
         """
         batch = self.ready(state)
-        logic = self._logic(crisp, tnorm)
+        logic = self._logic(False, "godel") if safe else self._logic(crisp, tnorm)
         parts, places = [], []
         for schema, rows, run in self.grouped(batch, action):
             parts.append(self.engine.precondition(run, schema.name, logic)[:, 0])
@@ -180,17 +185,20 @@ class Model(nn.Module):
         truth = torch.cat(parts).to(torch.float32)
         if len(parts) > 1:
             truth = truth[torch.cat([p for p in places if p is not None]).argsort()]
+        if safe:
+            truth = (truth > SURE).to(torch.float32)
         return truth[0].detach() if isinstance(state, State) else truth
 
     @torch.no_grad()
     def outside(self, state: State | StateBatch, question: Formula | Step) -> tuple[str, ...]:
-        """What the answer rests on that no blank was trained near, one sentence a blank.
+        """What the answer rests on that is not known, one sentence a blank: where forms that explain the data
+        as well disagree, and where a network is asked something unlike all that it was trained on.
 
         ``question`` is a formula, or an action: its precondition and its effects. A
         model that was not trained, or whose functions are all given, says nothing.
         """
         batch = self.ready(state)
-        watch = Watch(self.notes, self.blanks.given, [0] * batch.size)
+        watch = Watch(self, [0] * batch.size)
         with self.blanks.watched(watch):
             batch = self.encode(batch, crisp=True)
             if is_step(question) and not (isinstance(question, str) and "(" in question):

@@ -136,6 +136,7 @@ def _is_record(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
     if "seen" in value:
-        return _is_list(value["seen"], lambda row: _is_list(row, lambda n: type(n) is int and n >= 0))
+        rows = [] if value["seen"] is None else value["seen"]
+        return _is_list(rows, lambda row: _is_list(row, lambda n: type(n) is int and n >= 0))
     ends: list[Any] = [value.get(name) for name in ("low", "high", "least", "most")]
     return all(_is_list(end, _is_number) for end in ends) and len(set(map(len, ends))) == 1

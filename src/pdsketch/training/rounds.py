@@ -64,6 +64,13 @@ class Rounds:
             self.found, self.kept = found, weights_of(self.model)
         return not found.after and not found.networks
 
+    def closed(self) -> bool:
+        """Find forms at once, where that takes no training."""
+        simplifier = Simplifier(self.losses, self.train, self.held_out)
+        self.found = simplifier.closed() if self.options.forms else None
+        self.kept = weights_of(self.model)
+        return self.found is not None
+
     def begin(self, step: int) -> bool:
         """Begin the next round from the first weights; False where there is no other."""
         if step >= self.options.steps:

@@ -150,8 +150,9 @@ class Trainer:
             record_statistics(self.losses, self.sampler, self.train)
             self.starts.begin(fresh)
             self.rounds.first = weights_of(self.model)
+            self.done = self.rounds.closed()
         with Watchers(options, self.history) as watchers, postponed() as interrupted:
-            while self.step < options.steps and self.parameters:
+            while not self.done and self.step < options.steps and self.parameters:
                 if interrupted():
                     return self._stopped("interrupted")
                 if options.time_limit is not None and time.monotonic() - started > options.time_limit:
@@ -203,11 +204,12 @@ class Trainer:
         return setup_of(self.training.model, self.training.dataset.arrays, self.options)
 
     def reached(self) -> list[str]:
-        """The blanks whose networks received a gradient."""
+        """The blanks whose networks received a gradient, or whose forms were read off the data."""
         training, found = self.training, []
+        settled = self.rounds.found.settled if self.rounds.found is not None else ()
         for name in training.domain.blanks:
             network = training.model.blanks.network(name)
-            if network is not None and any(self._moved(p) for p in network.parameters()):
+            if name in settled or (network is not None and any(self._moved(p) for p in network.parameters())):
                 found.append(name)
         return found
 

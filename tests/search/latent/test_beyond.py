@@ -75,7 +75,7 @@ def test_a_goal_one_cell_beyond_the_data_is_reached_and_what_it_rests_on_is_said
     assert (inside.plan, inside.warnings) == ([("right", "r")] * 3, ())
     result = pds.plan(model, robot_at(3), "(= (at r) [7])")
     assert result.plan == [("right", "r")] * 4
-    assert any("`action::right::f` was never trained near" in warning for warning in result.warnings)
+    assert any("`action::right::f` was never trained on" in warning for warning in result.warnings)
 
 
 def test_a_key_past_the_seen_range_is_reached_snapped_or_not():

@@ -51,8 +51,9 @@ GOALS = (
 @pytest.fixture
 def in_the_model(monkeypatch):
     """Within, nothing is searched for in the abstraction."""
-    rules, latent = PORTFOLIO
-    monkeypatch.setitem(STRATEGIES, "portfolio", (replace(rules, most_expansions=0), latent))
+    *rules, latent = PORTFOLIO
+    none = [replace(stage, most_expansions=0) for stage in rules]
+    monkeypatch.setitem(STRATEGIES, "portfolio", (*none, latent))
 
 
 @pytest.mark.parametrize("goal", GOALS)

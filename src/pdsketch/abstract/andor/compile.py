@@ -194,9 +194,13 @@ _Kind = tuple[tuple[ObjectType, ...], tuple[Fact, ...] | None]
 
 @final
 class ModelAbstraction:
-    """What is kept of a model: its codes, its symbolic domain, and templates of ground tasks."""
+    """What is kept of a model: its codes, its symbolic domain, and templates of ground tasks.
 
-    def __init__(self, model: Model) -> None:
+    ``sure``: actions are left out where their preconditions hold by a guess alone.
+    """
+
+    def __init__(self, model: Model, *, sure: bool = False) -> None:
+        self._sure = sure
         self.books = Codebooks(model.domain, model.notes)
         self._model = model
         self._parameters = [*model.parameters()]
@@ -235,7 +239,7 @@ class ModelAbstraction:
     def symbolic(self) -> SymbolicDomain:
         """The model over codes."""
         if self._symbolic is None:
-            self._symbolic = symbolic_domain(self._model, self.books)
+            self._symbolic = symbolic_domain(self._model, self.books, sure=self._sure)
         return self._symbolic
 
     def extend_codes(
@@ -284,7 +288,7 @@ class ModelAbstraction:
         if cases or self.books.sizes != before:
             self._forget()
             translator.correct()
-            self._symbolic = symbolic_domain(self._model, self.books, translator)
+            self._symbolic = symbolic_domain(self._model, self.books, translator, sure=self._sure)
         return any(corrected)
 
     def wanted(self, goal: Expr) -> GoalFormula:
@@ -357,14 +361,19 @@ class ModelAbstraction:
                 yield from ((candidate_name(book), code_name(book, code)) for code in codes)
 
 
-_HERE: Final = "abstraction"
+def _place(sure: bool) -> str:
+    """Where it is kept."""
+    return "sure abstraction" if sure else "abstraction"
 
 
-def abstraction_of(model: Model) -> ModelAbstraction:
-    """What is kept of a model; made anew where its weights, or its numbers of codes, have changed since."""
-    known = model.engine.kept.get(_HERE)
+def abstraction_of(model: Model, *, sure: bool = False) -> ModelAbstraction:
+    """What is kept of a model; made anew where its weights, or its numbers of codes, have changed since.
+
+    ``sure``: without guesses of preconditions.
+    """
+    known = model.engine.kept.get(_place(sure))
     if not isinstance(known, ModelAbstraction) or not known.is_current:
-        known = model.engine.kept[_HERE] = ModelAbstraction(model)
+        known = model.engine.kept[_place(sure)] = ModelAbstraction(model, sure=sure)
     return known
 
 
@@ -392,7 +401,7 @@ class Compilations:
     """The goals of many problems, compiled one by one; what they share is made at once.
 
     ``objects``, ``goals``, ``states`` and ``values`` have an entry for each problem, as `compile_and_or`
-    takes them with ``model``.
+    takes them with ``model``. ``sure``: without guesses of preconditions.
     """
 
     def __init__(
@@ -402,8 +411,11 @@ class Compilations:
         goals: Sequence[Expr],
         states: Sequence[StateBatch],
         values: Sequence[Values | None],
+        *,
+        sure: bool = False,
     ) -> None:
         self._model = model
+        self._sure = sure
         self._objects = objects
         self._goals, self._states = goals, states
         self._values = values
@@ -416,9 +428,9 @@ class Compilations:
         for i, own in enumerate(objects):
             groups.setdefault(tuple(own.values()), []).append(i)
         tensors = {tuple(own): _joined([states[i] for i in own]) for own in groups.values()}
-        kept = abstraction_of(model)
+        kept = abstraction_of(model, sure=sure)
         if kept.is_overgrown and any(t.prim == "float32" for own in values for t in own or ()):
-            kept = model.engine.kept[_HERE] = ModelAbstraction(model)
+            kept = model.engine.kept[_place(sure)] = ModelAbstraction(model, sure=sure)
         self._kept = kept
         coded = kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic
@@ -443,7 +455,8 @@ class Compilations:
         model, kept, objects = self._model, self._kept, self._objects[i]
         symbolic = kept.symbolic
         if symbolic is not self._symbolic:  # there are more codes by now
-            own = Compilations(model, [objects], [self._goals[i]], [self._states[i]], [self._values[i]])
+            one = [objects], [self._goals[i]], [self._states[i]], [self._values[i]]
+            own = Compilations(model, *one, sure=self._sure)
             return own.abstraction(0, read=read)
         template, init, wanted = self._posed(i)
         names = numbered(model.domain, objects)

@@ -21,6 +21,7 @@ from pdsketch.abstract.andor.functions import (
     NotAbstractableError,
     TooManyCombinationsError,
 )
+from pdsketch.abstract.andor.surely import surely
 from pdsketch.abstract.andor.symbolic import (
     ENTITY,
     Case,
@@ -113,10 +114,13 @@ def know_constants(books: Codebooks, values: Iterable[Value]) -> None:
                     part.book.know(numbers[None, list(part.dimensions)])
 
 
-def symbolic_domain(model: Model, books: Codebooks, translator: Translator | None = None) -> SymbolicDomain:
-    """The symbolic domain of a model, with all codes that come about from those of the codebooks.
+def symbolic_domain(
+    model: Model, books: Codebooks, translator: Translator | None = None, *, sure: bool = False
+) -> SymbolicDomain:
+    """The symbolic domain of a ``model``, with all codes that come about from those of the ``books``.
 
-    A ``translator`` knows tables already, of the same codebooks.
+    A ``translator`` knows tables already, of the same codebooks. ``sure``: preconditions hold only where that
+    is no guess.
     """
     translator = translator or Translator(model, books)
     domain = translator.domain
@@ -132,7 +136,7 @@ def symbolic_domain(model: Model, books: Codebooks, translator: Translator | Non
             _write_codes(translator)
             if books.sizes == sizes:
                 break
-        return _written(translator)
+        return _written(translator, sure)
 
 
 def _write_codes(translator: Translator) -> None:
@@ -146,12 +150,12 @@ def _write_codes(translator: Translator) -> None:
                 deque(_effects(translator, update, scope), maxlen=0)
 
 
-def _written(translator: Translator) -> SymbolicDomain:
+def _written(translator: Translator, sure: bool) -> SymbolicDomain:
     """The domain over the codes that there are."""
     translator.symbols = Symbols(translator.domain, translator.books)
     translator.functions.clear()
     left_out: dict[str, str] = {}
-    actions = dict(_actions(translator, left_out))
+    actions = dict(_actions(translator, left_out, sure))
     derived = dict(_derived(translator, left_out))
     translator.owner = ""
     whole = _domain(translator, actions, derived)
@@ -192,7 +196,7 @@ def _in_steps(expr: Expr, symbols: Symbols) -> Expr:
     return symbols.named(map_children(expr, lambda part: _in_steps(part, symbols)))
 
 
-def _actions(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple[str, Action]]:
+def _actions(translator: Translator, left_out: dict[str, str], sure: bool) -> Iterator[tuple[str, Action]]:
     for action in translator.domain.actions.values():
         translator.owner = action.name
         try:
@@ -200,7 +204,10 @@ def _actions(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple
             allowed = [
                 Apply(candidate_name(b), scope[p.name], BOOL) for p, b in arguments(translator.books, action)
             ]
-            precondition = conjoined([*allowed, translator.truth(action.precondition, scope)])
+            could = translator.truth(action.precondition, scope)
+            if sure:  # of the sketch, in which blanks are called whose forms have rivals
+                could = surely(translator, translator.model.domain.actions[action.name].precondition, scope)
+            precondition = conjoined([*allowed, could])
             effects = [e for update in action.effects for e in _effects(translator, update, scope)]
         except (NotAbstractableError, TooManyCombinationsError) as why:
             left_out[action.name] = str(why) or "its effects depend on too many combinations of codes"

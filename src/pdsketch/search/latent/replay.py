@@ -12,6 +12,7 @@ import torch
 from pdsketch.budget import current
 from pdsketch.lang import Expr, Step, unfold_all
 from pdsketch.search.latent.fingerprint import fingerprints
+from pdsketch.search.latent.instances import checked_cost
 from pdsketch.search.latent.margin import Margin
 from pdsketch.search.latent.options import suppress_limits
 from pdsketch.tensor import Model, State, StateBatch, Watch, codes_of, concat, pardoning
@@ -240,7 +241,20 @@ def _snapped(model: Model, batch: StateBatch) -> StateBatch:
     return batch.with_tensors(tensors)
 
 
-# Where plans rest on blanks that were never trained near what they are asked.
+def paid_for(model: Model, trail: Trail) -> dict[int, float]:
+    """What each of the replayed plans costs, by its place, as the model's actions say."""
+    found: dict[int, float] = {}
+    for batch, steps, places in trail.moves:
+        for action, index, run in model.grouped(batch, steps):
+            own = places if index is None else [places[i] for i in index.tolist()]
+            cost = model.engine.cost(run, action.name)
+            amounts = [0.0] * len(own) if cost is None else checked_cost(action, cost[:, 0]).tolist()
+            for place, amount in zip(own, amounts, strict=True):
+                found[place] = found.get(place, 0.0) + amount
+    return found
+
+
+# Where plans rest on what blanks do not know.
 
 _NOT_LOOKED_AT: Final = (
     "a limit was reached before it was seen whether the plan rests on what the model knows"
@@ -268,10 +282,11 @@ def looked_at(
     way = PlanReplay(model, snap, margin, at_first=at_first)
     said: tuple[str, ...] = ()
     if model.notes.get("trained"):
-        verdicts, watch = Verdicts(), Watch(model.notes, model.blanks.given)
+        verdicts, watch = Verdicts(), Watch(model)
         with suppress_limits(), pardoning():
             replace(way, watch=watch).run(states, goals, plans, trail, verdicts)
-            return verdicts, {number: watch.sentences(number) for number in range(len(plans))}
+            first = trail.held_at_first
+            return verdicts, {n: watch.sentences(-1 - n if n in first else n) for n in range(len(plans))}
         # Derived predicates that are written out may take more memory than their tables.
         trail.clear()
         said = (_NOT_LOOKED_AT,)
@@ -283,7 +298,7 @@ def looked_at(
 
 def doubts_of(model: Model, trail: Trail) -> Watch:
     """What to say of each plan of a trail: its steps, and its goal at the end."""
-    watch = Watch(model.notes, model.blanks.given)
+    watch = Watch(model)
     if not model.notes.get("trained"):
         return watch
     with model.blanks.watched(watch):
@@ -307,7 +322,7 @@ def doubts_of(model: Model, trail: Trail) -> Watch:
 
 def encoded(model: Model, states: list[State]) -> tuple[list[State], Watch]:
     """The states with their encoded variables, and what to say of how each was encoded."""
-    watch = Watch(model.notes, model.blanks.given)
+    watch = Watch(model)
     found = []
     with model.blanks.watched(watch):
         for place, state in enumerate(states):

@@ -14,19 +14,22 @@ import torch
 from torch import Tensor
 
 from pdsketch.budget import PORTION
-from pdsketch.lang import TRUE, Step
+from pdsketch.lang import TRUE, Action, Step, effect_expressions
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
 from pdsketch.search.latent.growing import capacity, grown, row_bytes
 from pdsketch.search.latent.instances import Candidates, Instances, checked_cost
-from pdsketch.search.latent.margin import NO_MARGIN, Margin
+from pdsketch.search.latent.margin import NO_MARGIN, SOFT, Margin
 from pdsketch.search.memory import Memory
-from pdsketch.tensor import Model, Run, StateBatch, codes_of, is_sound
+from pdsketch.tensor import SURE, Model, Run, StateBatch, codes_of, is_sound
 
 Tables = dict[str, Tensor]
 
 MOST_CHILDREN: Final = 65_536
 """About how many successors are made in one go; set by hand."""
+
+GUESS: Final = 16.0
+"""What a step costs more that rests on a guess: a way without one may be so much longer. Set by hand."""
 
 _COPIES: Final = 4
 """What is computed for a successor, as a multiple of what it takes; set by hand."""
@@ -40,7 +43,7 @@ class Space:
     problem; ``model`` predicts successors. With ``snap``, their floats are rounded to their codes;
     ``resolution`` tells floats apart in steps of that size instead. With ``costs``, actions cost what they
     say, else 1. Preconditions and gates must hold by the ``margin``. Steps have the prices of ``memories``,
-    an entry for each problem, and are left out where these are infinite.
+    an entry for each problem, and are left out where these are infinite; guesses cost more.
 
     ``runaways`` counts, for a problem, the successors that were dropped because they are not finite, by the
     action and the predicate.
@@ -71,6 +74,7 @@ class Space:
         self._margin = margin
         self._truths = [margin.of_action(model, a.name) for a in actions]
         self._actions = [model.engine.program(a.name) for a in actions]
+        self._guessing = [model.engine.program(a.name, SOFT) if _guesses(model, a) else None for a in actions]
         changing = {update.target.predicate for a in actions for update in a.effects}
         self.changing = tuple(p for p in self.domain.state_predicates if p.name in changing)
         codes = codes_of(model.notes)
@@ -184,7 +188,7 @@ class Space:
         arguments = instances.arguments(problems, some)
         run = states.ground(arguments, count)
         allowed = self._allowed(number, run, instances.existing(problems, some))
-        price = self._price(number, batch, problems, arguments)
+        price = self._price(number, run, problems, arguments)
         if price is not None:
             allowed = price.isfinite() if allowed is None else allowed & price.isfinite()
         if allowed is not None and int(allowed.sum()) < allowed.numel() // 2:
@@ -220,9 +224,19 @@ class Space:
         return self._finite(number, made, problems)
 
     def _price(
+        self, number: int, run: Run, problems: Tensor, arguments: Mapping[str, Tensor]
+    ) -> Tensor | None:
+        """What instances cost more, ``[state, instance]``; None: nothing."""
+        met, program = self._price_met(number, run.batch, problems, arguments), self._guessing[number]
+        if program is None:
+            return met
+        guessed = GUESS * (_spread(program.known(run), run) <= SURE).double()
+        return guessed if met is None else met + guessed
+
+    def _price_met(
         self, number: int, batch: StateBatch, problems: Tensor, arguments: Mapping[str, Tensor]
     ) -> Tensor | None:
-        """What instances cost more by what was met, ``[state, instance]``; None: nothing."""
+        """The same by what was met."""
         if not self._memories:
             return None
         action = self._actions[number].action.name
@@ -317,6 +331,12 @@ class Space:
             self._tables[name] = grown(old, size)
         self._shares = grown(self._shares, size)
         self._problem = grown(self._problem, size)
+
+
+def _guesses(model: Model, action: Action) -> bool:
+    """Whether a step may rest on a guess."""
+    expressions = (action.precondition, *effect_expressions(action.effects))
+    return any(model.blanks.guesses(model.domain.analysis.blanks(one)) for one in expressions)
 
 
 def _spread(value: Tensor, run: Run) -> Tensor:

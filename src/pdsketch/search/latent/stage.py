@@ -17,6 +17,7 @@ from pdsketch.search.latent.instances import TOO_MANY, Candidates, value_types
 from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.options import suppress_limits
 from pdsketch.search.latent.reasons import never_proposed, runaways, why_not
+from pdsketch.search.latent.replay import Trail, paid_for
 from pdsketch.search.latent.robust import COPIES, ShakenPlan, slack_of
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
@@ -199,18 +200,25 @@ class _Round:
         problems, space = self._problems, engine.space
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
-        failed, said = problems.replayed(self._left, plans)
+        trail = Trail()
+        failed, said = problems.replayed(self._left, plans, trail)
+        paid = paid_for(problems.model, trail) if problems.costs else {}
+        costs = {
+            place: paid.get(n, 0.0) if problems.costs else len(plans[place]) for n, place in enumerate(plans)
+        }
         for place, (i, outcome) in enumerate(zip(self._left, outcomes, strict=True)):
             if not self._last and outcome.status == "gave-up" and self._has_room():
                 continue  # the next round may solve it
             if place in plans:
-                cost = float(engine.frontier.g[outcome.node])
-                result = self._solution(i, outcome, plans[place], cost, failed.get(place, NOT_REPLAYED))
+                result = self._solution(
+                    i, outcome, plans[place], float(costs[place]), failed.get(place, NOT_REPLAYED)
+                )
             else:
                 result = self._failure(i, place, outcome, engine)
             left_out = runaways(space.runaways.get(place, {}), problems.model.domain.predicates)
-            warnings = (*result.warnings, *left_out, *said.get(place, ()))
-            problems.found[i] = replace(result, warnings=warnings)
+            guesses = said.get(place, ())
+            warnings = (*result.warnings, *left_out, *guesses)
+            problems.found[i] = replace(result, warnings=warnings, guesses=guesses if result.solved else ())
 
     def _options(self) -> PlanOptions:
         """The options with the expansions that the round may make."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -127,6 +127,10 @@ class Functions(nn.Module):
     def unbound(self) -> tuple[str, ...]:
         """The blanks whose network waits for the first state to tell its dimensions."""
         return tuple(name for name in self.domain.blanks if name not in self.calls)
+
+    def guesses(self, names: Iterable[str]) -> bool:
+        """Whether forms of some blanks have rivals, so that some of their answers are guesses."""
+        return any(part.rivals for name in names for part in formed(self.network(name)).values())
 
     def put(self, name: str, module: Callable[..., Any]) -> None:
         """Let a blank or an external predicate be this function."""

@@ -20,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 
 from pdsketch.budget import MEGABYTE, Budget
 from pdsketch.lang import BOOL, Error, ValueType
+from pdsketch.nets import open_answers, tempered
 from pdsketch.tensor.compile.blanks import Callee, Given, out_of_memory
 from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.node import Axes, Compute, Node, Run, aligned, union
@@ -238,7 +239,8 @@ def _gate(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, logic: F
         function = getattr(run.functions.get(callee, given), "gate", None)
         if function is None:
             return torch.ones((1,) * (1 + axes), dtype=logic.dtype, device=run.batch.device)
-        return settle(truth, _invoke(truth, function, given, leading, run), leading, run, logic)
+        result = _asked(truth, function, given, leading, run, logic)
+        return settle(truth, result, leading, run, logic)
 
     return compute
 
@@ -257,12 +259,23 @@ def _evaluation(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, lo
         function = run.functions.get(callee, expanded)
         if callee.external:
             return _call_external(callee, function, expanded, leading, run, logic)
-        result = _invoke(callee, function, expanded, leading, run)
+        result = _asked(callee, function, expanded, leading, run, logic)
         if run.functions.watcher is not None:
             run.functions.watcher(callee, expanded, leading, result)
         return settle(callee, result, leading, run, logic)
 
     return compute
+
+
+def _asked(
+    callee: Callee, function: Any, given: Sequence[Given], leading: torch.Size, run: Run, logic: FuzzyLogic
+) -> Tensor:
+    """What the function returns; softly, it is less sure where a rival of its form denies that."""
+    result = _invoke(callee, function, given, leading, run)
+    if logic.crisp or not getattr(function, "rivals", ()):
+        return result
+    is_open = open_answers(function, given)
+    return result if is_open is None else tempered(result, is_open, function.form.signature.output)
 
 
 def _broadcast(shapes: Sequence[torch.Size]) -> torch.Size:

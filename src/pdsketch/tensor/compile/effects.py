@@ -101,6 +101,28 @@ class CompiledAction:
                 least = torch.minimum(least, sure.flatten(2).amin(-1) if sure.dim() > 2 else sure)
         return least
 
+    def known(self, run: Run) -> Tensor:
+        """How sure a step is, ``[state, instance]``: of its precondition, of its gates, and of the truths and
+        ints that are written where these may be open.
+        """
+        truth = self.precondition(run)
+        least = torch.minimum(truth.unsqueeze(1) if truth.dim() == 1 else truth, self.decided(run))
+        for writer in (writer for target in self.targets for writer in target.assigns):
+            value = writer.value(run)
+            if writer.type.prim == "bool":
+                sure = torch.maximum(value, 1.0 - value)
+            elif is_categorical(writer.type) and value.is_floating_point():
+                sure = value.amax(-1)
+            else:
+                continue
+            if not writer.extra:
+                sure = torch.maximum(sure, 1.0 - beside(writer.gate(run).to(torch.float32), sure))
+                real = writer.real(run)
+                sure = sure if real is None else torch.where(beside(real, sure), sure, 1.0)
+            if sure.numel():
+                least = torch.minimum(least, sure.flatten(2).amin(-1) if sure.dim() > 2 else sure)
+        return least
+
 
 def compile_action(action: Action, lowering: Lowering) -> CompiledAction:
     """The program of an action schema."""

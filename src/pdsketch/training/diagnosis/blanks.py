@@ -12,17 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.lang import Blank, ValueType
-from pdsketch.tensor import (
-    NOTE,
-    TRAINED,
-    Callee,
-    Given,
-    features,
-    formed,
-    in_words,
-    is_categorical,
-    out_of_distribution,
-)
+from pdsketch.tensor import SURE, TRAINED, Callee, Given, Model, doubt_of, formed, is_categorical
 from pdsketch.training.diagnosis.measures import Judged, Measures, TransitionErrors
 from pdsketch.training.training_set import TrainingSet
 
@@ -30,6 +20,7 @@ from pdsketch.training.training_set import TrainingSet
 
 Verdict = Literal[
     "learned",
+    "thin",
     "given",
     "one-sided",
     "undecided",
@@ -43,9 +34,10 @@ Verdict = Literal[
 
 MEANINGS: Final[Mapping[Verdict, str]] = {
     "learned": "decided on the data, and whatever depends on it is right",
+    "thin": "right, on fewer than 5 examples of one kind: changes, or what is true, or what is not",
     "given": "a function of yours, with nothing to learn",
     "one-sided": "a Boolean that is true on all inputs of the data, or on none",
-    "undecided": "a Boolean, not known to be right, with a truth from 0.1 to 0.9 on over 5 % of inputs",
+    "undecided": "on over 5 % of inputs a truth from 0.1 to 0.9, or forms that fit the data disagree",
     "ambiguous": "unsure of its value, or what depends on it is wrong on the data",
     "collapsed": "an encoder that returns one value for all inputs, though these differ",
     "never-varied": "its inputs were always the same, or the variable that it writes never changed",
@@ -56,6 +48,7 @@ MEANINGS: Final[Mapping[Verdict, str]] = {
 """What each word means."""
 
 REMEDIES: Final[Mapping[Verdict, str]] = {
+    "thin": "add episodes with more of them",
     "one-sided": "add episodes in which it should be otherwise",
     "undecided": "add goals or transitions that depend on it, or train longer",
     "ambiguous": "look at `worst`; give it the inputs that decide, or more data, or train longer",
@@ -66,11 +59,11 @@ REMEDIES: Final[Mapping[Verdict, str]] = {
 }
 """What helps against each word that tells of a hole."""
 
-SURE: Final = 0.9
-"""A truth value or a choice is sure at this probability, or at one minus it; set by hand."""
-
 MOST_UNSURE: Final = 0.05
 """A blank may be unsure on this part of its inputs, or not trained near them, and be sure; set by hand."""
+
+FEWEST: Final = 5
+"""With fewer examples of one kind, what was learned is thin; set by hand."""
 
 RIGHT: Final = 0.95
 """What depends on a blank comes out right when this part of it does; set by hand."""
@@ -127,25 +120,19 @@ def uses_of(training: TrainingSet) -> dict[str, Uses]:
 class Outside:
     """Counts them by blank, and keeps one in words: give it to `Functions.watched`."""
 
-    def __init__(self, notes: Mapping[str, Any]) -> None:
-        self._records: Mapping[str, Any] = notes.get(NOTE, {})
+    def __init__(self, model: Model) -> None:
+        self._model = model
         self.counts: dict[str, int] = {}
         self.examples: dict[str, str] = {}
 
     def __call__(self, callee: Callee, given: Sequence[Given], leading: torch.Size, result: Tensor) -> None:
         """Look at one call."""
-        records = self._records.get(callee.name)
-        if not records or 0 in leading:
-            return
-        axes = len(leading)
-        outside = torch.zeros(leading, dtype=torch.bool, device=result.device)
-        for record, feature in zip(records, features(callee, given, axes), strict=False):
-            found = out_of_distribution(record, feature, callee.name)
-            if bool(found.any()):
-                first = feature.values[tuple(found.nonzero()[0].tolist())]
-                self.examples.setdefault(callee.name, in_words(feature, record, first))
-                outside |= found.any(-1) if found.dim() > axes else found
-        self.counts[callee.name] = self.counts.get(callee.name, 0) + int(outside.sum())
+        del result
+        doubt = doubt_of(self._model.blanks, self._model.notes, callee, given, leading)
+        if doubt is not None:
+            self.counts[callee.name] = self.counts.get(callee.name, 0) + int(doubt.rows.sum())
+            if callee.name not in self.examples:
+                self.examples[callee.name] = doubt.words(tuple(doubt.rows.nonzero()[0].tolist()))
 
 
 CLOSE = 0.1
@@ -165,12 +152,13 @@ class BlankReport:
     was evaluated on; for Booleans ``true`` and ``undecided`` (truth between 0.1 and 0.9)
     how many of them, for ints ``undecided`` those whose likeliest choice has less than
     0.9. ``spread`` is the standard deviation of the numbers it returned, ``codes_used``
-    how many of ``codes`` choices an encoder used. ``inputs_varied`` and
-    ``target_changed`` say whether its inputs and the variables that it writes ever
+    how many of ``codes`` choices an encoder used. ``writes``: it is the value of an effect.
+    ``inputs_varied`` and ``target_changed`` say whether its inputs and the variables that it writes ever
     differed. ``right`` is the accuracy of what depends on it (None: nothing measured does),
     ``ranges`` the least and greatest of each number of each input, where they are few.
-    ``form`` is the simple function that answers for its network, in a few words. On other data than
-    that of the fit, ``outside`` counts the inputs unlike those that it was trained on; ``such_as`` is one.
+    ``form`` is the simple function that answers for its network, in a few words. ``outside`` counts the
+    inputs on which its form is a guess or, where a network answers, which are unlike those that it was
+    trained on; ``such_as`` is one. ``examples`` are those that it rests on, of the rarer kind.
     """
 
     signature: str
@@ -186,10 +174,12 @@ class BlankReport:
     inputs_varied: bool = True
     target_changed: bool = True
     right: float | None = None
+    writes: bool = False
     ranges: tuple[tuple[tuple[float, float], ...], ...] | None = None
     form: str | None = None
     outside: int = 0
     such_as: str | None = None
+    examples: int | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -201,8 +191,8 @@ class BlankReport:
         if not self.calls:
             return "never-called"
         if self.outside > MOST_UNSURE * self.calls:
-            return "outside"
-        if self.boolean and self.true in (0, self.calls):
+            return "outside" if {*(self.form or "network").split(" if ")} == {"network"} else "undecided"
+        if self.boolean and self.true in (0, self.calls) and not self.writes:
             return "one-sided"
         unsure = self.undecided > MOST_UNSURE * self.calls
         # A threshold between two examples may lie anywhere between them: unsure there, and yet right.
@@ -214,7 +204,7 @@ class BlankReport:
             return "collapsed"
         if (unsure and not self.boolean) or (self.right is not None and self.right < RIGHT):
             return "ambiguous"
-        return "learned"
+        return "thin" if self.examples is not None and self.examples < FEWEST else "learned"
 
     @property
     def note(self) -> str:
@@ -237,7 +227,7 @@ class Watched:
 
     def __init__(self, training: TrainingSet, *, elsewhere: bool = False) -> None:
         self.training = training
-        self._outside = Outside(training.model.notes if elsewhere else {})
+        self._outside = Outside(training.model)
         self._watches = {
             name: _Watch(blank)
             for name, blank in training.domain.blanks.items()
@@ -367,16 +357,23 @@ def _judge(report: BlankReport, uses: Uses, measures: Measures) -> None:
     """
     written = _pooled(measures, uses.values)
     if written.variables:
+        report.writes = True
         report.target_changed = written.changed > 0
         report.right = _right_value(written)
+        report.examples = written.changed
         return
     goals = [Judged.of(measures.by_goal[sorted(uses.goals)])] if uses.goals else []
     could = [measures.preconditions[name] for name in uses.preconditions if name in measures.preconditions]
     found = [judged.balanced for judged in (*goals, *could) if judged.count]
     gated = _pooled(measures, uses.gates)
+    kinds = [(judged.positives, judged.negatives) for judged in (*goals, *could)]
     if gated.changed:
         found.append(min(gated.right_changed, gated.right_unchanged))
+    if gated.variables:
+        kinds.append((gated.changed, gated.variables - gated.changed))
     report.right = max(found) if found else None
+    if uses.encodes is None:
+        report.examples = max((min(kind) for kind in kinds if all(kind)), default=None)
 
 
 def _pooled(measures: Measures, effects: set[tuple[str, str]]) -> TransitionErrors:

@@ -118,13 +118,14 @@ def blank_table(blanks: Mapping[str, BlankReport]) -> Table:
             report.form or "",
             str(report.calls),
             str(report.true) if report.boolean else "",
-            str(report.undecided),
+            str(max(report.undecided, report.outside)),
+            "" if report.examples is None else str(report.examples),
             "" if report.right is None else _rate(report.right),
             report.note,
         )
         for name, report in blanks.items()
     )
-    columns = ("blank", "verdict", "form", "calls", "true", "unsure", "right", "")
+    columns = ("blank", "verdict", "form", "calls", "true", "unsure", "examples", "right", "")
     return Table("Blanks", columns, rows, words=3)
 
 

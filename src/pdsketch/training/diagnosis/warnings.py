@@ -87,7 +87,7 @@ def _silent_preconditions(silent: Mapping[str, list[str]]) -> Iterator[str]:
     for action, names in silent.items():
         yield (
             f"the precondition of `{action}` has no signal: no step says whether it was executable, so "
-            f"{_listed(names)} stays as it began and the action may never be applicable; "
+            f"{_listed(names)} is taken to be what held in all of its steps; "
             "give `executable` with the episodes, or a precondition without blanks"
         )
 
@@ -234,11 +234,13 @@ def _blanks(blanks: Mapping[str, BlankReport]) -> Iterator[str]:
         by_verdict[report.verdict].append(name)
     if never := by_verdict["never-trained"]:
         yield f"{_listed(never)} never received a gradient: {REMEDIES['never-trained']}"
-    for name in by_verdict["outside"]:
+    if outside := by_verdict["outside"]:
+        name, *others = sorted(outside, key=lambda one: -blanks[one].outside / blanks[one].calls)
         found = blanks[name]
+        more = f"; so are inputs of {_listed(others)}" if others else ""
         yield (
-            f"`{name}` was never trained {found.such_as}; {found.outside} of its {found.calls} inputs here "
-            f"are unlike all that it was trained on: {REMEDIES['outside']}"
+            f"`{name}` {found.such_as}; {found.outside} of its {found.calls} inputs here are such{more}: "
+            f"{REMEDIES['outside']}"
         )
     for name in by_verdict["collapsed"]:
         what = f" ({blanks[name].note})" if blanks[name].codes else ""

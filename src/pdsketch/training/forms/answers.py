@@ -7,7 +7,7 @@ for (one wall of two that are in the way) have no such weight: in further rounds
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import product
 from math import prod
@@ -119,35 +119,6 @@ def asked(losses: Losses, slots: Mapping[str, Slot], states: Array) -> dict[str,
         parts = [_flat(slot.signature, args, hard, torch.ones_like(hard)) for args, _, hard in slot.calls]
         if parts:
             found[name] = _joined(parts).args
-    return found
-
-
-@torch.no_grad()
-def executed(losses: Losses, slots: Mapping[str, Slot], states: Array, names: Set[str]) -> dict[str, Answers]:
-    """What preconditions of executed actions ask functions of some ``names``, to be answered with true.
-
-    ``slots`` are all functions, ``states`` the examples of the training set of ``losses``.
-    """
-    training = losses.training
-    current = TimeSlice(training, losses.logic, training.dataset.place(states))
-    with recording(slots, None):
-        for at in training.guarded:
-            action = training.actions[at]
-            rows = ((current.action == at) & current.moving).nonzero().squeeze(1)
-            if len(rows) and not names.isdisjoint(training.reads.blanks(action.precondition)):
-                batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
-                run = training.engine.open(batch, checked=False)
-                ground = run.ground(training.parameters(at, current.states.index_select(0, rows)), 1)
-                training.engine.precondition(ground, action.name, losses.logic)
-    found = {}
-    for name in names:
-        signature = slots[name].signature
-        parts = [
-            _flat(signature, args, torch.ones_like(hard), torch.ones_like(hard))
-            for args, _, hard in slots[name].calls
-        ]
-        if parts:
-            found[name] = _joined(parts)
     return found
 
 

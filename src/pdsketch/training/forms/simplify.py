@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from pdsketch.lang import BlankCall, effect_expressions, error, walk
+from pdsketch.lang import Blank, BlankCall, effect_expressions, error, walk
 from pdsketch.nets import (
     Argument,
     BlankForm,
@@ -27,9 +27,10 @@ from pdsketch.nets import (
 )
 from pdsketch.tensor import FORM, MLP, Functions, formed
 from pdsketch.training.data.episode_arrays import Array
-from pdsketch.training.forms.answers import Slot, answers, asked, executed
+from pdsketch.training.forms.answers import Slot, answers, asked
 from pdsketch.training.forms.errors import Errors, Kind, errors
-from pdsketch.training.forms.propose import SAMPLED, Answers, all_of, propose, what_held
+from pdsketch.training.forms.preconditions import VersionSpace, conjunctions, tries_of
+from pdsketch.training.forms.propose import SAMPLED, Answers, propose
 from pdsketch.training.forms.rivals import MOST_RIVALS, alternatives, possible
 from pdsketch.training.losses import Losses
 
@@ -80,7 +81,8 @@ class Judgement:
 @dataclass(slots=True, eq=False)
 class Simplified:
     """What simplification found: forms by name (`NAME#gate` for gates), their rivals, the errors before and
-    after, and how many networks are left although enough of their answers mattered.
+    after, and how many networks are left although enough of their answers mattered. What is ``settled`` was
+    read off the data, without training.
     """
 
     forms: dict[str, BlankForm] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class Simplified:
     after: float = 0.0
     cost: float = 0.0
     networks: int = 0
+    settled: frozenset[str] = frozenset()
 
     def place(self, functions: Functions) -> None:
         """Let the forms speak for their networks."""
@@ -112,6 +115,7 @@ class Simplifier:
         self._seen: dict[str, list[Argument]] = {}
         self._nearly: dict[str, list[tuple[BlankForm, Judgement]]] = {}
         self._settled = frozenset[str]()
+        self._told: set[str] = set()
 
     def run(self) -> Simplified:
         """Forms in the places of networks, left there as their ``form``."""
@@ -120,6 +124,40 @@ class Simplifier:
             found = self._chosen()
         found.place(functions)
         return found
+
+    def closed(self) -> Simplified | None:
+        """The same at once, from what would have been right, before anything was trained: where all there is
+        are truths of truths, and forms make no error; None elsewhere.
+        """
+        training = self.losses.training
+        functions = training.model.blanks
+        learned = training.domain.blanks.keys() - functions.given.keys()
+        if not learned or learned - {*candidates(self.losses)}:
+            return None
+        if not all(is_boolean(training.domain.blanks[name]) for name in learned):
+            return None
+        with _eval(training.model), self._opened(functions):
+            found = self._closed()
+        if found is not None:
+            found.place(functions)
+        return found
+
+    def _closed(self) -> Simplified | None:
+        spaces = self._spaces()
+        said = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
+        for name in said.keys() - spaces.keys():
+            self._seen[name] = _sampled(said[name].args)
+            exact = (one.form for one in propose(self.slots[name].signature, said[name]) if not one.error)
+            form = min(exact, key=lambda form: self._price(name, form), default=None)
+            if form is None:
+                return None
+            self.slots[name].inner = form
+        now = self.judge()
+        if now.total:
+            return None
+        rivals = {name: self._rivals(name, said[name], None) for name in said.keys() - spaces.keys()}
+        self._told |= said.keys() - spaces.keys()
+        return self._simplified(now, now, rivals, spaces)
 
     @contextmanager
     def _opened(self, functions: Functions) -> Iterator[None]:
@@ -145,23 +183,27 @@ class Simplifier:
             return Simplified()
         inputs = asked(self.losses, self.slots, self.first)
         self._seen = {name: _sampled(args) for name, args in inputs.items()}
-        alone = executed(self.losses, self.slots, self.train, self._unrefused())
-        for name, given in alone.items():
-            signature = self.slots[name].signature
-            held = what_held(signature, given, np.ones(len(given), dtype=np.bool_))
-            self.slots[name].inner = all_of(signature, held)
-            self._seen.setdefault(name, given.args)
+        spaces = self._spaces()
         first = now = self.judge()
-        self._settled = frozenset(alone)
         now = self._gone_through(first, now)
         paired = self._in_pairs(now)
         if paired is not now:
             now = self._gone_through(paired, paired)
-        said = answers(self.losses, self.slots, self.train, mended=False) | alone
+        said = answers(self.losses, self.slots, self.train, mended=False)
         now = self._pruned(self._asked_for(now, said))
+        rivals = {name: self._rivals(name, given, now) for name, given in said.items() if name not in spaces}
+        return self._simplified(first, now, rivals, spaces)
+
+    def _simplified(
+        self,
+        first: Judgement,
+        now: Judgement,
+        rivals: dict[str, tuple[BlankForm, ...]],
+        spaces: dict[str, VersionSpace],
+    ) -> Simplified:
         return Simplified(
             {name: slot.inner for name, slot in self.slots.items() if isinstance(slot.inner, BlankForm)},
-            {name: found for name, given in said.items() if (found := self._rivals(name, given, now))},
+            rivals | {name: space.rivals for name, space in spaces.items()},
             first.total,
             now.total,
             sum(self._cost(name) for name in self.slots),
@@ -169,7 +211,20 @@ class Simplifier:
                 name in self._nearly and not isinstance(slot.inner, BlankForm)
                 for name, slot in self.slots.items()
             ),
+            frozenset(self._told),
         )
+
+    def _spaces(self) -> dict[str, VersionSpace]:
+        """What tries say of truths in preconditions, which are settled by that; their shortest forms."""
+        found = {}
+        for name, tries in tries_of(self.losses, self.slots, self.train).items():
+            space = conjunctions(self.slots[name].signature, tries)
+            if space is not None:
+                found[name], self.slots[name].inner = space, space.form
+                self._seen.setdefault(name, tries.args)
+                self._told |= {name} if tries.told else set()
+        self._settled = frozenset(found)
+        return found
 
     def _gone_through(self, first: Judgement, now: Judgement) -> Judgement:
         """Blanks in turns, simplified or made to fit what would have been right, until nothing changes."""
@@ -368,30 +423,6 @@ class Simplifier:
             read = effect_expressions([one for one in effects if one.target.predicate == which])
         return {blank for one in read for blank in training.reads.blanks(one)}
 
-    def _unrefused(self) -> set[str]:
-        """The truths that only stand in preconditions of actions that were never refused.
-
-        What held in all executions is then all that can be said; *true* would explain them as well.
-        """
-        training = self.losses.training
-        known, action = training.dataset.executable[self.train], training.dataset.action[self.train]
-        found = set[str]()
-        other = {blank for goal in training.goals for blank in training.reads.blanks(goal)}
-        for at, one in enumerate(training.actions):
-            tried = known[action == at]
-            blanks = set(training.reads.blanks(one.precondition))
-            if len(tried) and not (tried == 0).any():
-                found |= blanks
-            else:
-                other |= blanks
-            other |= {b for e in effect_expressions(one.effects) for b in training.reads.blanks(e)}
-        signatures = {name: self.slots[name].signature for name in found - other if name in self.slots}
-        return {
-            name
-            for name, signature in signatures.items()
-            if signature.output == Spec("bool") and not any(one.is_set for one in signature.inputs)
-        }
-
     @cached_property
     def _contexts(self) -> dict[str, set[str]]:
         """The blanks that stand in the same goals, preconditions or effects as each."""
@@ -440,8 +471,11 @@ class Simplifier:
                     break
         return now
 
-    def _rivals(self, name: str, given: Answers, now: Judgement) -> tuple[BlankForm, ...]:
-        """Other forms that make no more errors of any kind, and answer differently somewhere."""
+    def _rivals(self, name: str, given: Answers, now: Judgement | None) -> tuple[BlankForm, ...]:
+        """Other forms that make no more errors of any kind, and answer differently somewhere.
+
+        ``now``: the errors of the model; None: it has none, and each answer is right or wrong by itself.
+        """
         slot, found = self.slots[name], list[BlankForm]()
         kept = slot.inner
         if not isinstance(kept, BlankForm) or not kept.signature.inputs or name not in self._seen:
@@ -449,7 +483,7 @@ class Simplifier:
         for listed in alternatives(kept, given, possible(kept.signature, self._seen[name])):
             for form in [form for form in listed if form not in found][:MOST_RIVALS]:
                 slot.inner = form
-                if len(found) < MOST_RIVALS and self.judge().within(now):
+                if len(found) < MOST_RIVALS and (now is None or self.judge().within(now)):
                     found.append(form)
                     break
         slot.inner = kept
@@ -459,6 +493,11 @@ class Simplifier:
 def _is_better(cost: float, new: Judgement, before: float, old: Judgement) -> bool:
     """Whether a model is simpler, or right more often, by more than the other is worse."""
     return cost + ERROR_COST * new.total < before + ERROR_COST * old.total
+
+
+def is_boolean(blank: Blank) -> bool:
+    """Whether it is a truth of truths, none of them of a set."""
+    return blank.returns.is_bool and all(one.type.is_bool and one.over is None for one in blank.inputs)
 
 
 def candidates(losses: Losses) -> list[str]:

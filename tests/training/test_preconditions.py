@@ -1,0 +1,150 @@
+"""The version space of preconditions, against all conjunctions there are; its ends in models and plans."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings, strategies as st
+
+import pdsketch as pds
+from pdsketch.nets import Signature, Spec
+from pdsketch.nets.signature import Input
+from pdsketch.training.forms.preconditions import Tries, conjunctions
+
+
+def told(form, inputs):
+    """What a form says of rows of truths."""
+    return form(*[column.unsqueeze(-1) for column in inputs.float().T])[:, 0] > 0.5
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(1, 4).flatmap(
+        lambda n: st.tuples(
+            st.just(n), st.lists(st.tuples(st.integers(0, 2**n - 1), st.booleans()), min_size=1, max_size=12)
+        )
+    )
+)
+def test_the_ends_are_those_of_all_conjunctions_that_fit(sample):
+    n, tries = sample
+    inputs = torch.tensor(list(product((0, 1), repeat=n)))
+    rows, could = [at for at, _ in tries], np.array([label for _, label in tries])
+    assume(could.any())
+    signature = Signature((Input(Spec("bool")),) * n, Spec("bool"))
+    args = [column.float().unsqueeze(-1) for column in inputs[rows].T]
+    # Of each truth: it must hold, it must not, or it does not matter.
+    every = [
+        torch.stack([(inputs[:, i] == need) | (need == 2) for i, need in enumerate(needs)]).all(0)
+        for needs in product((0, 1, 2), repeat=n)
+    ]
+    fitting = [says for says in every if (says[rows].numpy() == could).all()]
+    space = conjunctions(signature, Tries(args, could))
+    assert (space is None) == (not fitting)
+    if space is None:
+        return
+    assert told(space.safe, inputs).equal(torch.stack(fitting).all(0))
+    assert told(space.loose, inputs).equal(torch.stack(fitting).any(0))
+    assert any(told(space.form, inputs).equal(says) for says in fitting)
+
+
+HAND = """
+(define (domain hand) (:types box)
+  (:predicates (near ?b - box) (free) (up ?b - box){more})
+  (:action lift :parameters (?b - box) :precondition (??pre (near ?b) (free) (up ?b){given})
+    :effect (and (up ?b) (not (free))))
+  (:action release :parameters () :effect (free)))
+"""
+
+
+def hand(extra):
+    names = [f"x{i}" for i in range(extra)]
+    more, asked = (
+        " " + " ".join(texts)
+        for texts in zip(*[(f"({n} ?b - box)", f"({n} ?b)") for n in names] or [("", "")], strict=True)
+    )
+    domain = pds.parse_domain(HAND.format(more=more, given=asked))
+
+    def state(near, free, up, rest=()):
+        values = dict(zip(names, ([value] for value in rest or [0] * extra), strict=True))
+        return pds.State(domain, {"box": ["a"]}, {"near": [near], "free": free, "up": [up], **values})
+
+    return domain, state
+
+
+@pytest.fixture(scope="module", params=[0, 4, 10])
+def lifting(request):
+    """No lift with a full hand was ever tried: of 3, 7 and 13 truths."""
+    domain, state = hand(request.param)
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(60):
+        rest = rng.integers(2, size=request.param).tolist()
+        episodes += [
+            pds.Episode([state(1, 1, 0, rest), state(1, 0, 1, rest)], [("lift", "a")], executable=[True]),
+            pds.Episode([state(0, 1, 0, rest)] * 2, [("lift", "a")], executable=[False]),
+        ]
+    model = pds.Model(domain, seed=0)
+    return model, state, pds.fit(model, episodes, seed=0)
+
+
+def test_forms_are_found_without_a_step(lifting):
+    model, _, report = lifting
+    assert report.steps == 0
+    assert report.train.step_accuracy == 1.0
+    assert str(model.forms["action::lift::pre"]) == "(near ?b) = 1"
+    assert report.blanks["action::lift::pre"].trained
+
+
+def test_applicable_knows_a_guess(lifting, tmp_path):
+    model, state, _ = lifting
+    model.save(str(tmp_path / "model"))
+    for one in (model, pds.load_model(str(tmp_path / "model"))):
+        sure, guess, never = state(1, 1, 0), state(1, 0, 0), state(0, 1, 0)
+        said = [
+            (
+                float(one.applicable(s, ("lift", "a"))),
+                float(one.applicable(s, ("lift", "a"), crisp=True)),
+                float(one.applicable(s, ("lift", "a"), safe=True)),
+            )
+            for s in (sure, guess, never)
+        ]
+        assert said == [(1.0, 1.0, 1.0), (0.75, 1.0, 0.0), (0.0, 0.0, 0.0)]
+
+
+@pytest.mark.parametrize("options", [{}, {"confidence": 0.9}, {"search": "astar", "heuristic": "blind"}])
+def test_plans_without_guesses_come_first(lifting, options):
+    model, state, _ = lifting
+    found = pds.plan(model, state(1, 0, 0), "(up a)", **options)
+    assert found.plan == [("release",), ("lift", "a")]
+    assert found.guesses == ()
+
+
+def test_a_plan_on_a_guess_says_so(lifting):
+    model, state, _ = lifting
+    found = pds.plan(model, state(1, 1, 1), "(and (up a) (not (free)))")
+    assert found.plan == [("lift", "a")]
+    assert "`action::lift::pre`" in found.guesses[0]
+    assert set(found.guesses) <= set(found.warnings)
+
+
+def test_several_blanks_in_one_precondition_are_settled_by_executions_alone():
+    domain = pds.parse_domain("""
+    (define (domain two) (:types box) (:predicates (a ?b - box) (c ?b - box) (up ?b - box))
+      (:action lift :parameters (?b - box) :precondition (and (??f (a ?b)) (??g (c ?b))) :effect (up ?b)))
+    """)
+
+    def episode(a, c, could):
+        first = {"a": [a], "c": [c], "up": [0]}
+        states = [pds.State(domain, {"box": ["x"]}, first | {"up": [up]}) for up in (0, could)]
+        return pds.Episode(states, [("lift", "x")], executable=[bool(could)])
+
+    alone, refused = pds.Model(domain, seed=0), pds.Model(domain, seed=0)
+    pds.fit(alone, [episode(1, 1, 1)] * 20, seed=0)
+    assert [str(form) for form in alone.forms.values()] == ["(a ?b) = 1", "(c ?b) = 1"]
+    pds.fit(refused, [episode(1, 1, 1), episode(0, 1, 0), episode(1, 0, 0)] * 20, steps=300, seed=0)
+    inputs = [episode(a, c, 0).states[0] for a in (0, 1) for c in (0, 1)]
+    could = [float(refused.applicable(state, ("lift", "x"), crisp=True)) for state in inputs]
+    assert could == [0.0, 0.0, 0.0, 1.0]
