@@ -156,8 +156,10 @@ class Desk:
         code, said = self._pytest(tests, limit)
         if code is None:
             return TIMED_OUT, said
-        # 1: a test failed; below 0: killed by a signal. All else is pytest's own trouble.
-        return {0: SURVIVES, 1: NOTICED}.get(code, NOTICED if code < 0 else BROKEN), said
+        # 1: a test failed; below 0: killed by a signal; all tests import what their settings import.
+        # All else is pytest's own trouble.
+        fails = code < 0 or "ImportError while loading conftest" in said
+        return {0: SURVIVES, 1: NOTICED}.get(code, NOTICED if fails else BROKEN), said
 
     def _pytest(self, tests: Iterable[str], limit: float | None) -> tuple[int | None, str]:
         """The exit code of pytest, None where it took too long, and the end of what it said."""

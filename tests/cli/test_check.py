@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -66,6 +67,17 @@ def test_missing_files_and_directories_exit_1(tmp_path: Path, capsys) -> None:
     assert code == 1
     assert [d["code"] for d in found["diagnostics"]] == ["no-such-file", "is-a-directory"]
     assert f"{tmp_path / 'no.pddl'}:1:1: error[no-such-file]" in err
+
+
+def test_a_pipe_is_read_and_nobody_is_waited_for(tmp_path: Path, capsys) -> None:
+    os.mkfifo(tmp_path / "d.pddl")
+    code, found, _ = check(tmp_path / "d.pddl", capsys=capsys)  # nobody will ever write into it
+    assert (code, [d["code"] for d in found["diagnostics"]]) == (1, ["cannot-read"])
+    ours, theirs = os.pipe()  # as of `pdsketch check <(command)`
+    os.write(theirs, DOMAIN.format(name="d", predicate="p").encode())
+    os.close(theirs)
+    assert check(f"/dev/fd/{ours}", capsys=capsys)[0] == 0
+    os.close(ours)
 
 
 def test_a_problem_is_checked_against_the_domain_of_its_name_among_the_files(tmp_path: Path, capsys) -> None:

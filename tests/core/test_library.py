@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _ctypes
 import signal
 import subprocess
 import sys
@@ -111,6 +112,14 @@ def test_a_library_that_is_none_is_told(monkeypatch):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "no-engine" in done.stderr
     assert "make core" in done.stderr
+
+
+def test_a_library_that_is_no_engine_is_told(monkeypatch):
+    monkeypatch.setenv("PDSKETCH_CORE", _ctypes.__file__)
+    code = "import pdsketch.core; pdsketch.core.library()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "error[no-engine]" in done.stderr
+    assert "no planning engine" in done.stderr
 
 
 def test_evaluations_end_when_the_time_is_over():

@@ -131,6 +131,8 @@ def library() -> ctypes.CDLL:
             f"the planning engine cannot be loaded: {why}",
             help="install the package with `pip install .`, or in an editable install run `make core`",
         ) from None
+    if not hasattr(lib, "pds_version"):
+        raise error("no-engine", f"{path} is a library, and no planning engine", help="run `make core`")
     _refuse_an_older_one(path)
     if lib.pds_version() != VERSION:
         raise error("old-engine", f"{path} is not of this version of pdsketch", help="run `make core`")

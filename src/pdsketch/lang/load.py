@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike, fspath, fstat
 from os.path import dirname, isfile, join
+from stat import S_ISFIFO
 
 from pdsketch.budget import current
 from pdsketch.lang.check.domain import check_domain
@@ -213,10 +215,13 @@ def read_source(path: Path) -> Source:
     """The text of a file. Raises `Error` for what is not a text file."""
     name = fspath(path)
     try:
-        with open(path, "rb") as file:
-            if fstat(file.fileno()).st_size > MAX_BYTES:
+        with open(path, "rb", opener=_at_once) as file:
+            found = fstat(file.fileno())
+            if found.st_size > MAX_BYTES:
                 raise error("file-too-large", f"this file is larger than {MAX_BYTES >> 20} MB", file=name)
             data = file.read(MAX_BYTES)
+            if not data and S_ISFIFO(found.st_mode):
+                raise error("cannot-read", "this is a pipe into which nobody writes", file=name)
     except IsADirectoryError:
         raise error("is-a-directory", "this is a directory, not a file", file=name) from None
     except FileNotFoundError:
@@ -227,6 +232,13 @@ def read_source(path: Path) -> Source:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise error("cannot-read", f"this file cannot be read: {reason}", file=name) from None
     return decode_source(name, data)
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file, without waiting for somebody who writes into it where it is a pipe."""
+    file = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(file, True)
+    return file
 
 
 def decode_source(name: str, data: bytes) -> Source:
