@@ -70,3 +70,20 @@ def test_a_goal_that_contradicts_itself_leaves_nothing_to_search():
         task = ground(parse_problem(f"(define (problem x) (:domain d) (:init) (:goal {goal}))", domain))
         assert task.facts == (("unreachable-goal",),), goal
         assert not task.operators
+
+
+def test_what_an_action_makes_true_anyway_is_in_no_other_effect_of_it():
+    names = "abcd"  # facts of even and of odd numbers
+    every = " ".join(f"({name}) (when (q) (not ({name}))) (when (w) ({name}))" for name in names)
+    domain = parse_domain(
+        f"""(define (domain d) (:predicates (q) (w) (done) {" ".join(f"({name})" for name in names)})
+          (:action go :effect (and {every}))
+          (:action undo :precondition (w) :effect (and (q) {" ".join(f"(not ({name}))" for name in names)}))
+          (:action flip :effect (and (w) (not (q))))
+          (:action end :precondition (and (q) {" ".join(f"({name})" for name in names)}) :effect (done)))"""
+    )
+    task = ground(parse_problem("(define (problem p) (:domain d) (:init (q)) (:goal (done)))", domain))
+    (effect,) = task.effects[task.operators.index(("go",))]
+    assert task.conditions[effect].size == 0
+    assert {task.facts[literal >> 1] for literal in task.heads[effect]} == {(name,) for name in names}
+    assert not any(literal & 1 for literal in task.heads[effect])
