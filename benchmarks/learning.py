@@ -16,12 +16,10 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
 
-import pdsketch
 from pdsketch.lang.load import load_domain
 from pdsketch.tensor.model import Model
 from pdsketch.training.data.device_dataset import put_on_device
@@ -30,8 +28,9 @@ from pdsketch.training.fitting import open_training_set
 from pdsketch.training.options import Options
 from pdsketch.training.statistics import record_statistics
 from pdsketch.training.trainer import Trainer
+from pdsketch_paper.babyai.observation import SKETCHES
 
-SKETCH = Path(pdsketch.__file__).parent / "envs" / "babyai" / "sketches" / "abs.pdsketch"
+SKETCH = SKETCHES / "abs.pdsketch"
 AIMS = {("cpu", 4, 0): 20_000, ("cpu", 4, 4): 10_000, ("cuda", 4, 4): 2_000_000}
 COLOURS = ("red", "green", "blue", "purple", "yellow", "grey")
 KINDS = {"key": 5, "ball": 6, "box": 7, "door": 4}
