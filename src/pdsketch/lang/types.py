@@ -22,7 +22,7 @@ class ObjectType:
     names: tuple[str, ...]
 
     def __hash__(self) -> int:  # types are keys of what is asked again and again
-        return hash(self.names[0])
+        return hash(self.names)
 
     def __str__(self) -> str:
         return self.names[0] if len(self.names) == 1 else f"(either {' '.join(self.names)})"

@@ -230,7 +230,7 @@ def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: CheckRep
         duplicate("predicate", syntax.name, tables.signatures[name].span, report)
         return
     before = len(report.diagnostics)
-    parameters = declare_parameters(syntax.parameters, tables, report, default=OBJECT)
+    parameters = declare_parameters(syntax.parameters, tables, report, default=OBJECT, distinct=False)
     returns = _returns(syntax, tables, report) or BOOL
     is_wrong = syntax.is_wrong or len(report.diagnostics) > before
     tables.signatures[name] = PredicateSignature(
@@ -297,19 +297,27 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: CheckReport
 
 
 def declare_parameters(
-    entries: Sequence[Typed], tables: Tables, report: CheckReport, *, default: ObjectType
+    entries: Sequence[Typed],
+    tables: Tables,
+    report: CheckReport,
+    *,
+    default: ObjectType,
+    distinct: bool = True,
 ) -> tuple[Parameter, ...]:
-    """Parameters with their types; one that stands twice is reported.
+    """Parameters with their types, each of another name.
 
     ``entries`` are the parsed list; types are looked up in ``tables``, and what is not found goes to
     ``report``. An entry without a type has the ``default``; where that is `UNKNOWN`, its uses decide.
+    A name that stands twice is reported if names must be ``distinct``; where nothing is said of the
+    parameters, as in published domains with ``(in ?obj ?obj)``, the second gets a name of its own.
     """
     found: dict[str, Parameter] = {}
-    for at, entry in enumerate(entries):
+    for entry in entries:
         name, span = entry.name.text, report.span(entry.name)
-        if name in found:
+        if name in found and distinct:
             duplicate("parameter", entry.name, found[name].span, report)
-            name = f"{name}${at}"
+        while name in found:
+            name += "-2"
         if entry.type is None:
             found[name] = Parameter(name, default, span, untyped=default == UNKNOWN)
         else:
