@@ -202,5 +202,5 @@ def test_without_the_package_the_extra_is_named(walks, monkeypatch):
         lambda: pds.write_minari(walks[1], "a-v0"),
         lambda: pds.read_minari("a-v0", walks[0]),
     ):
-        with pytest.raises(pds.Error, match=r"pdsketch\[minari\]"):
+        with pytest.raises(pds.Error, match=r"pdsketch-planning\[minari\]"):
             call()

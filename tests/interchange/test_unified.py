@@ -266,7 +266,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", absent)
-    with pytest.raises(pds.Error, match=r"pdsketch\[up\]"):
+    with pytest.raises(pds.Error, match=r"pdsketch-planning\[up\]"):
         pds.to_unified_planning(domain, problem)
     with pytest.raises(pds.Error, match="a Problem was wanted"):
         pds.to_unified_planning(domain, domain)
