@@ -311,7 +311,7 @@ def test_default_networks_depend_on_the_seed_alone():
     a, b, c = (Model(GRID, modules, seed=s) for s in (1, 1, 2))
     assert all(torch.equal(x, y) for x, y in zip(weights(a), weights(b), strict=True))
     assert not all(torch.equal(x, y) for x, y in zip(weights(a), weights(c), strict=True))
-    assert a.holds(grid_state(), "(exists (?o - item) (is-red ?o))").requires_grad
+    assert a.holds(grid_state().batch, "(exists (?o - item) (is-red ?o))").requires_grad
 
 
 def test_torchs_own_seed_counts_where_none_is_given():

@@ -271,8 +271,8 @@ def test_a_killed_writer_leaves_the_old_checkpoint_or_the_new_one(tmp_path):
     setup = {"sketch": "", "modules": [], "data": {}, "options": {}}
 
     def save(step: int) -> None:
-        facts = FitProgress(step, [], {}, {}, None, 0, 0, 0)
-        save_checkpoint(path, Checkpoint(model.state_dict(), {}, {}, model.state_dict(), {}, facts), setup)
+        facts = FitProgress(step, [], {}, {}, 0, 0)
+        save_checkpoint(path, Checkpoint(model.state_dict(), {}, model.state_dict(), {}, facts), setup)
 
     save(1)
     found = []

@@ -37,7 +37,7 @@ def test_a_fitted_model_is_ready_for_use():
 
 
 def test_the_learning_rate_warms_up_and_goes_down():
-    rates = [learning_rate(step, 100, 0.1) for step in range(100)]
+    rates = [learning_rate(step, 200) for step in range(200)]
     assert rates[:10] == pytest.approx([0.1 * (step + 1) for step in range(10)])
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert rates[10] == 1.0

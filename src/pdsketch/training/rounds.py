@@ -68,7 +68,8 @@ class Rounds:
         """Find forms at once, where that takes no training."""
         simplifier = Simplifier(self.losses, self.train, self.held_out)
         self.found = simplifier.closed() if self.options.forms else None
-        self.kept = weights_of(self.model)
+        if self.found is not None:
+            self.kept = weights_of(self.model)
         return self.found is not None
 
     def begin(self, step: int) -> bool:
