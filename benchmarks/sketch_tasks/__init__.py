@@ -1,6 +1,7 @@
 """Whole sketches to be learned, one story a class; see `sketches.py`."""
 
 from sketch_tasks import (
+    errands,
     keys,
     large,
     pushing,
@@ -18,6 +19,7 @@ from sketch_tasks.core import TASKS, Task
 __all__ = [
     "TASKS",
     "Task",
+    "errands",
     "keys",
     "large",
     "pushing",
