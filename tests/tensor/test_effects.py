@@ -281,7 +281,8 @@ def test_what_is_assigned_and_how_far_give_the_new_value(gates, either, tnorm):
         arguments = {"?o": torch.tensor([[0]])} if action in ("two", "hue") else {}
         run = engine.open(batch).ground(arguments, 1)
         program = engine.program(action, logic)
-        gate, value = program.assigned(run)[name]
+        found = program.assigned(run)[name]
+        gate, value = found.gate, found.value
         before = batch[name]
         if name == "h":
             before = torch.nn.functional.one_hot(before, 3).float()

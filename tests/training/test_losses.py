@@ -21,7 +21,10 @@ def loss(
     """The gate's loss, and the gradients of all by the gate and by the new value's error."""
     numbers = [torch.tensor([x], dtype=torch.float64, requires_grad=True) for x in (gate, wrong)]
     before, seen = torch.tensor([stale], dtype=torch.float64), torch.tensor([written])
-    opened, value = mixture_losses(*numbers, before, seen, 1 / WRITE_TOLERANCE, doubt)
+    alone = torch.ones(1, 1, dtype=torch.float64)
+    opened, value = mixture_losses(
+        numbers[0], alone, numbers[1][None], before, seen, 1 / WRITE_TOLERANCE, doubt
+    )
     (opened + value).sum().backward()
     return float(opened.detach()), float(numbers[0].grad), float(numbers[1].grad)
 
@@ -71,6 +74,18 @@ def test_in_doubt_errors_count_and_what_the_gate_was_does_not():
     stale = wrong + 5 * WRITE_TOLERANCE
     assert loss(closed, wrong, stale, False, doubt=1.0)[0] > 10
     assert loss(closed, wrong, stale, False, doubt=0.0)[0] < 0.1
+
+
+@settings(max_examples=60, deadline=None)
+@given(odds, st.floats(20 * WRITE_TOLERANCE, 2.0))
+def test_of_two_values_that_may_have_been_written_the_one_that_is_right_was(share, wrong):
+    shares = torch.tensor([[share], [1 - share]], dtype=torch.float64, requires_grad=True)
+    errors = torch.tensor([[0.0], [wrong]], dtype=torch.float64, requires_grad=True)
+    one = torch.ones(1, dtype=torch.float64)
+    opened, value = mixture_losses(one, shares, errors, one, one > 0, 1 / WRITE_TOLERANCE)
+    (opened + value).sum().backward()
+    assert torch.allclose(errors.grad, torch.tensor([[1.0], [0.0]], dtype=torch.float64), atol=1e-4)
+    assert shares.grad[0] < -1 and abs(shares.grad[1]) < 1e-4
 
 
 KINDS = pds.parse_domain("""

@@ -9,6 +9,7 @@ from pdsketch.tensor.compile.blanks import (
     formed as formed,
     out_of_memory as out_of_memory,
 )
+from pdsketch.tensor.compile.effects import Assigned as Assigned
 from pdsketch.tensor.compile.logic import CRISP as CRISP, FuzzyLogic as FuzzyLogic, logic_of as logic_of
 from pdsketch.tensor.compile.node import (
     Axes as Axes,

@@ -54,17 +54,24 @@ def distance(found: Tensor, target: Tensor, predicate: Predicate) -> Tensor:
 
 
 def mixture_losses(
-    gate: Tensor, wrong: Tensor, stale: Tensor, written: Tensor, sharpness: float, doubt: float = 0.0
+    gate: Tensor,
+    shares: Tensor,
+    wrong: Tensor,
+    stale: Tensor,
+    written: Tensor,
+    sharpness: float,
+    doubt: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """The losses of a conditional assignment: a step of expectation maximisation (Dempster et al., 1977).
+    """The losses of conditional assignments: a step of expectation maximisation (Dempster et al., 1977).
 
-    A variable is a mixture of two components: the new value, by the odds of the ``gate``, and the old one.
+    A variable is a mixture: of new values, by the odds of the ``gate`` and among each other by their
+    ``shares [writer, ...]``, and of the old one.
     The responsibility of the new value is 1 where the variable is seen to have changed (``written``);
-    elsewhere it follows from the gate and from the errors of the two values, ``wrong`` of the new and
-    ``stale`` of the old one (``sharpness`` times their difference are the log-odds). The gate is fitted to
-    the responsibilities. The new value is fitted where it is responsible and wherever the gate holds: what a
-    goal says of the gate thereby reaches a value that was written over an equal one. Blending the two values
-    instead would let half a gate and twice the change pass for the truth.
+    elsewhere it follows from the gate and from the errors of the values, ``wrong [writer, ...]`` of the new and
+    ``stale`` of the old one (``sharpness`` times their difference are the log-odds). The gate and the shares
+    are fitted to the responsibilities. A new value is fitted where it is responsible and wherever its gate
+    holds: what a goal says of the gate thereby reaches a value that was written over an equal one. Blending
+    the values instead would let half a gate and twice the change pass for the truth.
 
     ``doubt``, from 1 to 0 in the course of a fit: how little the errors say so far (deterministic annealing,
     Ueda and Nakano, 1998). While an encoder still sees everything alike, the old value is right everywhere:
@@ -72,11 +79,16 @@ def mixture_losses(
     wherever there may be one.
     """
     gate = gate.clamp(LOG_MARGIN, 1.0 - LOG_MARGIN)
+    shares = shares.clamp_min(LOG_MARGIN)
     with torch.no_grad():
-        odds = (1.0 - doubt) * torch.logit(gate) + sharpness * (stale - wrong)
+        likely = shares.log() - sharpness * wrong
+        least = -likely.logsumexp(0) / sharpness
+        odds = (1.0 - doubt) * torch.logit(gate) + sharpness * (stale - least)
         responsibility = torch.where(written, torch.ones_like(gate), torch.sigmoid(odds))
-        asked = torch.maximum(responsibility, gate).clamp_min(doubt)
-    return -responsibility * gate.log() - (1.0 - responsibility) * (1.0 - gate).log(), asked * wrong
+        among = likely.softmax(0)
+        asked = (torch.maximum(responsibility, gate) * among).clamp_min(doubt)
+    opened = -responsibility * gate.log() - (1.0 - responsibility) * (1.0 - gate).log()
+    return opened - responsibility * (among * shares.log()).sum(0), (asked * wrong).sum(0)
 
 
 def combined(

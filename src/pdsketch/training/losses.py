@@ -251,8 +251,8 @@ class Losses:
         scale = self.scale(transition, predicate, target)
         if name not in transition.writes:
             return mean(unlikelihood(transition.new[name], target, predicate, scale))
-        gate, value = transition.writes[name]
-        wrong = unlikelihood(value, target, predicate, scale)
+        writes = transition.writes[name]
+        wrong = torch.stack([unlikelihood(value, target, predicate, scale) for value in writes.values])
         stale = unlikelihood(before, target, predicate, scale).detach()
         sharpness, observed = 1.0, predicate.role == "observed"
         seen = changed if observed else torch.zeros_like(changed)
@@ -263,7 +263,7 @@ class Losses:
             sharpness = count / WRITE_TOLERANCE
             seen = seen & (stale * count > WRITE_TOLERANCE)
         doubt = 0.0 if observed else batch.doubt
-        opened, written = mixture_losses(gate, wrong, stale, seen, sharpness, doubt)
+        opened, written = mixture_losses(writes.gate, writes.shares, wrong, stale, seen, sharpness, doubt)
         # A state's gates are right together: their losses add up.
         return mean(opened, whole=True) + mean(written)
 

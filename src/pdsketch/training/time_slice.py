@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.nets import BooleanNet, Shared
-from pdsketch.tensor import FuzzyLogic, Run, StateBatch, fully_soft, is_categorical, unify
+from pdsketch.tensor import Assigned, FuzzyLogic, Run, StateBatch, fully_soft, is_categorical, unify
 from pdsketch.training.alike import Alike
 from pdsketch.training.training_set import TrainingSet
 
@@ -38,7 +38,7 @@ class Transition:
         rows: Tensor,
         first: int,
         new: Mapping[str, Tensor],
-        writes: Mapping[str, tuple[Tensor, Tensor]],
+        writes: Mapping[str, Assigned],
     ) -> None:
         self.action = action
         self.rows = rows

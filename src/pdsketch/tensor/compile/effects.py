@@ -49,6 +49,23 @@ class Target:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Assigned:
+    """How far each entry of a predicate is written, ``gate [row, *objects]``, and what would be written there,
+    ``values [writer, row, *objects, *value]``, of which each counts for ``shares [writer, row, *objects]``.
+    """
+
+    gate: Tensor
+    shares: Tensor
+    values: Tensor
+
+    @property
+    def value(self) -> Tensor:
+        """The mean of what would be written."""
+        return (beside(self.shares, self.values) * self.values).sum(0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class CompiledAction:
     """An action under one logic: its precondition and cost ``[state, instance]``, and its targets."""
 
@@ -69,24 +86,31 @@ class CompiledAction:
             after[target.predicate.name] = full.reshape(run.batch.size * run.instances, *sizes, *own)
         return after
 
-    def assigned(self, run: Run) -> dict[str, tuple[Tensor, Tensor]]:
-        """How far each entry is written, ``[state · instance, *objects]``, and what would be written there.
-
-        For the predicates to which an action assigns under conditions and does nothing else.
+    def assigned(self, run: Run) -> dict[str, Assigned]:
+        """What is written, and how far, for the predicates to which an action assigns under conditions and
+        does nothing else. Truths that several write are one: true wins.
         """
         found = {}
         for target in self.targets:
             if target.writers != target.assigns or all(writer.always for writer in target.writers):
                 continue
-            gate = _any(target.assigns, run, self.logic)
-            value = _mean(target.assigns, run, self.logic)
-            sizes = [run.batch.layout.size(t) for t in target.writers[0].types]
-            rows = run.batch.size * run.instances
-            own = value.shape[2 + len(sizes) :]
-            found[target.predicate.name] = (
-                gate.expand(run.batch.size, run.instances, *sizes).reshape(rows, *sizes),
-                value.expand(run.batch.size, run.instances, *sizes, *own).reshape(rows, *sizes, *own),
-            )
+            writers, logic = target.assigns, self.logic
+            groups = [writers] if target.predicate.type.prim == "bool" else [[one] for one in writers]
+            sizes = [run.batch.layout.size(t) for t in writers[0].types]
+
+            def whole(table: Tensor, sizes: list[int] = sizes) -> Tensor:
+                own = table.shape[2 + len(sizes) :]
+                full = table.expand(run.batch.size, run.instances, *sizes, *own)
+                return full.reshape(run.batch.size * run.instances, *sizes, *own)
+
+            gate = whole(_any(writers, run, logic))
+            values = torch.stack([whole(_mean(group, run, logic)) for group in groups])
+            shares = torch.ones(1, *gate.shape, device=gate.device)
+            if len(groups) > 1:
+                gates = torch.stack([whole(_any(group, run, logic)).to(torch.float32) for group in groups])
+                total = gates.sum(0)
+                shares = gates / torch.where(total > 0, total, 1.0)
+            found[target.predicate.name] = Assigned(gate, shares, values)
         return found
 
     def decided(self, run: Run) -> Tensor:

@@ -427,7 +427,7 @@ class _Tally:
             real = real_entries(training, states, predicate)
             wrong, changed = (self._unequal(value, wanted, predicate, real) for value in (found, before))
             writes = transition.writes.get(predicate.name)
-            value = found if writes is None else harden(writes[1], predicate.type)
+            value = found if writes is None else harden(writes.value, predicate.type)
             compared = Compared(
                 current.states[transition.rows].cpu().numpy(), before, found, wanted, wrong, changed
             )

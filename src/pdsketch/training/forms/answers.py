@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets import Argument, Signature, Spec
-from pdsketch.tensor import fully_soft, is_categorical
+from pdsketch.tensor import Assigned, fully_soft, is_categorical
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.errors import PARTS
 from pdsketch.training.forms.propose import Answers
@@ -240,28 +240,27 @@ def _written(
     """Which variables of a predicate are right, which are real, and the numbers that were written."""
     training = losses.training
     predicate = training.domain.predicates[name]
-    before = current.value(name, transition.rows)
+    before, objects = current.value(name, transition.rows), 1 + len(predicate.parameters)
     changed = differs(before, target, predicate)
-    gate, value = transition.writes.get(
-        name, (torch.ones_like(changed, dtype=torch.float32), transition.new[name])
-    )
     found = real_entries(training, current.states.index_select(0, transition.rows), predicate)
     real = 1.0 if found is None else found
-    objects = 1 + len(predicate.parameters)
-    said, wanted = fully_soft(value, predicate.type), fully_soft(target, predicate.type)
-    numbers = []
-    if is_categorical(predicate.type):
-        right = (said * wanted).sum(-1)
-        right = right.flatten(objects).amin(-1) if right.dim() > objects else right
-    elif predicate.type.prim == "bool":
-        right = said * wanted + (1.0 - said) * (1.0 - wanted)
-        right = right.flatten(objects).amin(-1) if right.dim() > objects else right
-    else:
-        off = (said - wanted).abs().detach()
-        off = off.flatten(objects).amax(-1) if off.dim() > objects else off
-        scale = losses.scale(transition, predicate, target)
-        right = (off < max(PARTS) * (1.0 if scale is None else scale.max())).to(torch.float32)
-        by = (gate.detach() * real).reshape(*gate.shape, *(1,) * (said.dim() - gate.dim()))
-        numbers.append((said, by, wanted))
+    writes = transition.writes.get(name)
+    if writes is None:
+        one = torch.ones_like(changed, dtype=torch.float32)
+        writes = Assigned(one, one[None], transition.new[name][None])
+    wanted, scale = fully_soft(target, predicate.type), losses.scale(transition, predicate, target)
+    parts, numbers = [], []
+    for share, value in zip(writes.shares, writes.values, strict=True):
+        said = fully_soft(value, predicate.type)
+        if is_categorical(predicate.type):
+            right = (said * wanted).sum(-1)
+        elif predicate.type.prim == "bool":
+            right = said * wanted + (1.0 - said) * (1.0 - wanted)
+        else:
+            far = max(PARTS) * (1.0 if scale is None else scale.max())
+            right = ((said - wanted).abs().detach() < far).to(torch.float32)
+            by = ((writes.gate * share).detach() * real).reshape(*share.shape, *(1,) * (said.dim() - objects))
+            numbers.append((said, by, wanted))
+        parts.append(share * (right.flatten(objects).amin(-1) if right.dim() > objects else right))
     kept = (~changed).to(torch.float32)
-    return gate * right + (1.0 - gate) * kept, real, numbers
+    return writes.gate * torch.stack(parts).sum(0) + (1.0 - writes.gate) * kept, real, numbers
