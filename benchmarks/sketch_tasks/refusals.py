@@ -34,7 +34,7 @@ class RareRefusals(Task):
     (:types part - object spot - vector[float32, 2])
     (:predicates (at [return_type=spot] ?p - part) (held ?p - part))
     (:action grasp :parameters (?p - part) :precondition (??can (at ?p)) :effect (held ?p))
-    (:action release :parameters (?p - part) :effect (assign (held ?p) (??f (held ?p))))
+    (:action release :parameters (?p - part) :effect (not (held ?p)))
     """
     goals = {"(exists (?p - part) (held ?p))": lambda v: bool(v["held"].any())}
     unseen = {
@@ -42,10 +42,7 @@ class RareRefusals(Task):
             v["held"].sum() > 1
         )
     }
-    exact = {
-        "grasp": lambda at: (at[..., 0] > 0.06) & (at[..., 0] < 3.44),
-        "release": lambda held: torch.zeros_like(held),
-    }
+    exact = {"grasp": lambda at: (at[..., 0] > 0.06) & (at[..., 0] < 3.44)}
 
     ends: tuple[float, ...] = ()
 

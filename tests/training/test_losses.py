@@ -85,7 +85,8 @@ def test_of_two_values_that_may_have_been_written_the_one_that_is_right_was(shar
     opened, value = mixture_losses(one, shares, errors, one, one > 0, 1 / WRITE_TOLERANCE)
     (opened + value).sum().backward()
     assert torch.allclose(errors.grad, torch.tensor([[1.0], [0.0]], dtype=torch.float64), atol=1e-4)
-    assert shares.grad[0] < -1 and abs(shares.grad[1]) < 1e-4
+    assert shares.grad[0] < -1
+    assert abs(shares.grad[1]) < 1e-4
 
 
 KINDS = pds.parse_domain("""

@@ -43,7 +43,7 @@ class InputReading:
     @property
     def price(self) -> float:
         """What a test of it costs: relations carry over to other scenes, absolute numbers seldom do."""
-        return {"code": 1.1, "gap": 1.5, "number": 1.6, "length": 1.6}.get(self.kind, 1.0)
+        return {"code": 1.1, "gap": 1.5, "number": 1.6, "length": 1.7}.get(self.kind, 1.0)
 
     def of(self, args: Sequence[Argument], signature: Signature) -> Tensor:
         """Its value for arguments ``[n, *axes]``."""

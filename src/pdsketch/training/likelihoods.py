@@ -67,10 +67,10 @@ def mixture_losses(
     A variable is a mixture: of new values, by the odds of the ``gate`` and among each other by their
     ``shares [writer, ...]``, and of the old one.
     The responsibility of the new value is 1 where the variable is seen to have changed (``written``);
-    elsewhere it follows from the gate and from the errors of the values, ``wrong [writer, ...]`` of the new and
-    ``stale`` of the old one (``sharpness`` times their difference are the log-odds). The gate and the shares
-    are fitted to the responsibilities. A new value is fitted where it is responsible and wherever its gate
-    holds: what a goal says of the gate thereby reaches a value that was written over an equal one. Blending
+    elsewhere it follows from the gate and from the errors of the values, ``wrong [writer, ...]`` of the new
+    and ``stale`` of the old one (``sharpness`` times their difference are the log-odds). The gate and the
+    shares are fitted to the responsibilities. A new value is fitted where it is responsible and wherever its
+    gate holds: what a goal says of the gate thereby reaches a value that was written over an equal one. Blending
     the values instead would let half a gate and twice the change pass for the truth.
 
     ``doubt``, from 1 to 0 in the course of a fit: how little the errors say so far (deterministic annealing,

@@ -50,7 +50,7 @@ class Target:
 @final
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """How far each entry of a predicate is written, ``gate [row, *objects]``, and what would be written there,
+    """How far each entry of a predicate is written, ``gate [row, *objects]``, and what would be written:
     ``values [writer, row, *objects, *value]``, of which each counts for ``shares [writer, row, *objects]``.
     """
 

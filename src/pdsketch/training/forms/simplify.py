@@ -52,6 +52,11 @@ FARTHEST: Final = 0.25
 MOST_TRIED: Final = 60
 """Forms that are tried in the place of one network at a time; set by hand."""
 
+MOST_DEARER: Final = 1.2
+"""A form that costs more than so much more is no rival: what it adds, nothing in the data asks for. Set by
+hand: one more test.
+"""
+
 FIRST_JUDGED: Final = 256
 """Forms that fail on so many examples are not judged by the others."""
 
@@ -108,9 +113,11 @@ class Simplifier:
     def __init__(self, losses: Losses, train: Array, held_out: Array) -> None:
         self.losses = losses
         training = losses.training
-        self.train = _some(train, training.dataset.strata, SAMPLED)
-        self.held_out = _some(held_out, training.dataset.strata, SAMPLED)
-        self.first = _some(self.train, training.dataset.strata, FIRST_JUDGED)
+        data = training.dataset
+        kinds = 4 * data.strata + 2 * data.changed + (data.executable == 0)
+        self.train = _some(train, kinds, SAMPLED)
+        self.held_out = _some(held_out, kinds, SAMPLED)
+        self.first = _some(self.train, kinds, FIRST_JUDGED)
         self.slots: dict[str, Slot] = {}
         self._seen: dict[str, list[Argument]] = {}
         self._nearly: dict[str, list[tuple[BlankForm, Judgement]]] = {}
@@ -480,8 +487,10 @@ class Simplifier:
         kept = slot.inner
         if not isinstance(kept, BlankForm) or not kept.signature.inputs or name not in self._seen:
             return ()
+        most = self._price(name, kept) + MOST_DEARER
         for listed in alternatives(kept, given, possible(kept.signature, self._seen[name])):
-            for form in [form for form in listed if form not in found][:MOST_RIVALS]:
+            plausible = [one for one in listed if one not in found and self._price(name, one) <= most]
+            for form in plausible[:MOST_RIVALS]:
                 slot.inner = form
                 if len(found) < MOST_RIVALS and (now is None or self.judge().within(now)):
                     found.append(form)
@@ -540,12 +549,17 @@ def _eval(model: nn.Module) -> Iterator[None]:
         model.train(before)
 
 
-def _some(states: Array, strata: Array, most: int) -> Array:
-    """At most so many examples, of every stratum alike."""
+def _some(states: Array, kinds: Array, most: int) -> Array:
+    """At most so many examples: of every kind as many, and of rare ones all."""
     if len(states) <= most:
         return states
-    ordered = states[np.argsort(strata[states], kind="stable")]
-    return np.sort(ordered[np.linspace(0, len(ordered) - 1, most).astype(np.int64)])
+    found: list[Array] = []
+    listed = sorted((states[kinds[states] == kind] for kind in np.unique(kinds[states])), key=len)
+    for at, members in enumerate(listed):
+        own = min(len(members), most // (len(listed) - at))
+        found.append(members[np.linspace(0, len(members) - 1, own).astype(np.int64)])
+        most -= own
+    return np.sort(np.concatenate(found))
 
 
 def _sampled(args: list[Argument]) -> list[Argument]:
