@@ -70,8 +70,8 @@ def mixture_losses(
     elsewhere it follows from the gate and from the errors of the values, ``wrong [writer, ...]`` of the new
     and ``stale`` of the old one (``sharpness`` times their difference are the log-odds). The gate and the
     shares are fitted to the responsibilities. A new value is fitted where it is responsible and wherever its
-    gate holds: what a goal says of the gate thereby reaches a value that was written over an equal one. Blending
-    the values instead would let half a gate and twice the change pass for the truth.
+    gate holds: what a goal says of the gate thereby reaches a value that was written over an equal one.
+    Blending the values instead would let half a gate and twice the change pass for the truth.
 
     ``doubt``, from 1 to 0 in the course of a fit: how little the errors say so far (deterministic annealing,
     Ueda and Nakano, 1998). While an encoder still sees everything alike, the old value is right everywhere:
