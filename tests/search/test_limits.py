@@ -186,7 +186,7 @@ def test_successors_are_estimated_in_portions_that_fit(monkeypatch):
     monkeypatch.setattr(FactReader, "read", noted)
     model, state = many_lamps(Rows(), 40)
     for portion, expected in ((32_000_000, 40), (4_000, 4)):
-        monkeypatch.setattr("pdsketch.budget.PORTION", portion)
+        monkeypatch.setattr(Budget, "portion", lambda _, portion=portion: portion)
         sizes.clear()
         pds.plan(model, state, "(exists (?l - lamp) (shining ?l))", heuristic="opt", max_expansions=1)
         assert sum(sizes) == 41  # the root and its successors
@@ -197,11 +197,7 @@ def test_portions_change_nothing(monkeypatch, lamps):
     model, state = lamps
     goal = "(and (shining a) (shining b))"
     whole = [pds.plan(model, state, goal, heuristic=h, k=4) for h in ("opt", "blind", "max")]
-    for module in (
-        "pdsketch.budget",
-        "pdsketch.search.latent.space",
-    ):
-        monkeypatch.setattr(f"{module}.PORTION", 400)
+    monkeypatch.setattr("pdsketch.budget.PORTION", 400)
     monkeypatch.setattr("pdsketch.tensor.compile.calls._SMALL", 0)
     parts = [pds.plan(model, state, goal, heuristic=h, k=4) for h in ("opt", "blind", "max")]
     for one, other in zip(whole, parts, strict=True):

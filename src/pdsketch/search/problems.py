@@ -18,7 +18,7 @@ from pdsketch.search.latent.reasons import nothing_trained, untrained
 from pdsketch.search.latent.replay import Trail, encoded, looked_at
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.result import Outcome, Result, StageReport, Status, UntrainedWarning
-from pdsketch.tensor import Model, State, Watch
+from pdsketch.tensor import Model, State, StateBatch, Watch
 
 NOT_REPLAYED = "a plan was found, and a limit reached before it was replayed: raise the limit"
 
@@ -63,18 +63,27 @@ class Problems:
         self.ruled: set[int] = set()
         self.explains: dict[int, Callable[[], Sequence[str]]] = {}
         self.sources: list[CandidateSource] = []
+        self._batch: StateBatch | None = None
         self._watch = Watch(model)
+        self._untrained = nothing_trained(model)
         self.doubts = untrained(model, goals)
         for doubt in dict.fromkeys(doubt for doubts in self.doubts for doubt in doubts):
             warnings.warn(doubt, UntrainedWarning, stacklevel=2)
 
     def encode(self) -> None:
         """Compute the encoded variables of the states; from then on there are candidate values, too."""
-        self.states, self._watch = encoded(self.model, self.states)
+        self._batch, self._watch = encoded(self.model, self.states)
+        self.states = list(self._batch)
         self.sources = [
             CandidateSource(self.model, state, goal, self.options)
             for state, goal in zip(self.states, self.goals, strict=True)
         ]
+
+    def batch_of(self, which: Sequence[int]) -> StateBatch:
+        """The states of some problems, in their order."""
+        if self._batch is not None and len(which) == len(self.states):
+            return self._batch
+        return StateBatch.of([self.states[i] for i in which])
 
     @property
     def open(self) -> list[int]:
@@ -141,7 +150,7 @@ class Problems:
             evaluated=evaluated,
             generated=generated,
             seconds=time.monotonic() - self.started,
-            warnings=(*self.doubts[i], *nothing_trained(self.model), *self._watch.sentences(i)),
+            warnings=(*self.doubts[i], *self._untrained, *self._watch.sentences(i)),
             best_h=best_h,
         )
 

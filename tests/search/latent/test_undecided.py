@@ -139,3 +139,13 @@ def test_a_blank_that_is_sure_and_was_never_trained_is_told_of():
     assert result.status == "gave-up"
     (reason,) = [r for r in result.reasons if "action::push::may" in r]
     assert "was never trained (truth 0.00" in reason
+
+
+def test_of_many_problems_without_a_plan_it_is_said_how_the_search_ended_alone():
+    model, state = pushing(may=0.5)
+    for count, explained in ((2, True), (40, False)):
+        results = pds.plan_many(model, [state] * count, "(moved b)", heuristic="blind")
+        for result in results:
+            assert result.status == "gave-up"
+            assert any("action::push::may" in reason for reason in result.reasons) == explained
+            assert any("plan for this one alone" in reason for reason in result.reasons) != explained

@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.budget import PORTION, current
+from pdsketch.budget import current
 from pdsketch.lang import Step
 from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
@@ -332,7 +332,7 @@ class BestFirstSearch:
         made: list[Children] = []
         for part in self.space.expand(batch, nodes):
             made.append(part)
-            if sum(map(len, made)) * self.space.row_bytes > PORTION:
+            if sum(map(len, made)) * self.space.row_bytes > current().at_once:
                 self._admit(made, batch, nodes)
                 made = []
         if made:
@@ -413,18 +413,16 @@ class BestFirstSearch:
         if needed > len(self._is_goal):
             self._is_goal = grown(self._is_goal, max(needed, 2 * len(self._is_goal)))
         self._is_goal[first:needed] = torch.from_numpy(goals).to(self._is_goal.device)
-        better = np.flatnonzero(h < self.best_h[owners])
-        for i in better[np.argsort(-h[better], kind="stable")]:
-            self.best[owners[i]] = first + i
-            self.best_h[owners[i]] = h[i]
-        for i in np.flatnonzero(goals):
-            if g[i] < self.goal_cost[owners[i]]:
-                self.goal[owners[i]] = first + i
-                self.goal_cost[owners[i]] = g[i]
-                if len(self.orders) > 1:
-                    self._patience[owners[i]] = min(self._patience[owners[i]], 2 * self.expanded[owners[i]])
-                if self.greedy:
-                    self._status[owners[i]] = "solved"
+        promising = _least_of_each(np.flatnonzero(h < self.best_h[owners])[::-1], owners, h)
+        self.best[owners[promising]], self.best_h[owners[promising]] = first + promising, h[promising]
+        cheaper = _least_of_each(np.flatnonzero(goals & (g < self.goal_cost[owners])), owners, g)
+        reached = owners[cheaper]
+        self.goal[reached], self.goal_cost[reached] = first + cheaper, g[cheaper]
+        if len(self.orders) > 1:
+            self._patience[reached] = np.minimum(self._patience[reached], 2 * self.expanded[reached])
+        if self.greedy:
+            for problem in reached:
+                self._status[problem] = "solved"
 
     def _exhausted(self, problem: int) -> None:
         """No open node is left: a plan was found before, or there is none, or it was out of sight."""
@@ -469,3 +467,10 @@ class BestFirstSearch:
         """The actions that lead to a node."""
         problem = int(self.frontier.problem[node])
         return [step_of(self.space, problem, number) for number in self.frontier.trace(node)]
+
+
+def _least_of_each(some: Ints, owners: Ints, key: Floats) -> Ints:
+    """Of some nodes, in this order, the first of each owner whose key is least."""
+    ordered = some[np.lexsort((key[some], owners[some]))]
+    own = owners[ordered]
+    return ordered[np.r_[True, own[1:] != own[:-1]]] if len(ordered) else ordered

@@ -59,7 +59,10 @@ class Instances:
         self._universes = universes
         self._candidates = candidates
         self._device = device
-        counts = [self._counts(p) for p in range(len(universes))]
+        known: dict[tuple[int, ...], tuple[int, ...]] = {}
+        values = [p.type for p in action.parameters if isinstance(p.type, ValueType)]
+        alike = [(id(u), *(len(c.of(t)) for t in values)) for u, c in zip(universes, candidates, strict=True)]
+        counts = [known.get(key) or known.setdefault(key, self._counts(p)) for p, key in enumerate(alike)]
         self._refuse_too_many(counts)
         sampled = any(action.name == name for c in candidates for name, _ in c.places)
         if sampled:  # which values there are depends on the objects: each problem has a table of its own

@@ -151,7 +151,7 @@ class GoalTest:
         self._portions = Portions()
         self._margin = margin
         analysis = model.domain.analysis
-        self.reads = frozenset[str]().union(*map(analysis.reads, goals))
+        self.reads = frozenset[str]().union(*map(analysis.reads, dict.fromkeys(goals)))
         self._groups = [_group(form, universes, model, margin) for form in lift_objects(goals, model.domain)]
 
     def truth(self, batch: StateBatch, problems: Tensor) -> Tensor:

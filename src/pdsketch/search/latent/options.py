@@ -75,7 +75,7 @@ def budget_of(model: Model, options: PlanOptions) -> Budget:
     """The budget of a call; where the model is on a GPU, its memory counts, too."""
     outer, device = current(), model.device
     if outer is UNLIMITED and device.type == "cuda":
-        outer = Budget(meter=lambda: taken() + torch.cuda.memory_allocated(device))
+        outer = Budget(meter=lambda: taken() + torch.cuda.memory_allocated(device), device="cuda")
     return options.budget(outer)
 
 

@@ -320,12 +320,8 @@ def doubts_of(model: Model, trail: Trail) -> Watch:
     return watch
 
 
-def encoded(model: Model, states: list[State]) -> tuple[list[State], Watch]:
+def encoded(model: Model, states: list[State]) -> tuple[StateBatch, Watch]:
     """The states with their encoded variables, and what to say of how each was encoded."""
-    watch = Watch(model)
-    found = []
+    watch = Watch(model, range(len(states)))
     with model.blanks.watched(watch):
-        for place, state in enumerate(states):
-            watch.owners = (place,)
-            found.append(model.encode(state, crisp=True).crisp())
-    return found, watch
+        return model.encode(StateBatch.of(states), crisp=True).crisp(), watch

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.budget import PORTION
+from pdsketch.budget import current
 from pdsketch.lang import TRUE, Action, Step, effect_expressions
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
@@ -24,9 +24,6 @@ from pdsketch.search.memory import Memory
 from pdsketch.tensor import SURE, Model, Run, StateBatch, codes_of, is_sound
 
 Tables = dict[str, Tensor]
-
-MOST_CHILDREN: Final = 65_536
-"""About how many successors are made in one go; set by hand."""
 
 GUESS: Final = 16.0
 """What a step costs more that rests on a guess: a way without one may be so much longer. Set by hand."""
@@ -100,12 +97,12 @@ class Space:
     @property
     def together(self) -> int:
         """How many nodes can be expanded together, by what their successors take."""
-        return max(1, int(min(MOST_CHILDREN, self._portion) / self.per_node))
+        return max(1, int(self._portion / self.per_node))
 
     @property
     def _portion(self) -> float:
         """How many successors can be made together; what is computed for one is some times as large."""
-        return PORTION / (_COPIES * self.row_bytes)
+        return current().at_once / (_COPIES * self.row_bytes)
 
     def start(self) -> Children:
         """The roots, as children of nothing."""

@@ -16,7 +16,7 @@ from pdsketch.search.latent.heuristics import Order, Searched, order_of
 from pdsketch.search.latent.instances import TOO_MANY, Candidates, value_types
 from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.options import suppress_limits
-from pdsketch.search.latent.reasons import never_proposed, runaways, why_not
+from pdsketch.search.latent.reasons import ending, never_proposed, runaways, why_not
 from pdsketch.search.latent.replay import Trail, paid_for
 from pdsketch.search.latent.robust import COPIES, ShakenPlan, slack_of
 from pdsketch.search.latent.space import Space
@@ -24,7 +24,7 @@ from pdsketch.search.latent.undecided import undecided
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.problems import NOT_REPLAYED, Allowed, Problems
 from pdsketch.search.result import Result, Status
-from pdsketch.tensor import State, StateBatch
+from pdsketch.tensor import State
 
 WEIGHT: Final = 2.0
 """Of a heuristic in an order that leads, rather than being fair."""
@@ -43,6 +43,13 @@ MOST_ROUNDS: Final = 8
 
 FIRST_ROUND: Final = 256
 """Expansions of the first round of candidate values, where more rounds may follow; each doubles it."""
+
+MANY_FAILED: Final = "many problems of this call have no plan: plan for this one alone to hear why"
+
+MOST_EXPLAINED: Final = 16
+"""Where more problems of a round have no plan, it is said of each how its search ended, and no more: an
+explanation takes 10 ms of a processor, and a thousand of them took most of the time of ``plan_many`` on goals
+that never hold (``benchmarks/latent.py``)."""
 
 
 def _orders(problems: Problems, some: Sequence[int], searched: Searched) -> list[Order]:
@@ -164,14 +171,15 @@ class _Round:
     def run(self) -> dict[int, State]:
         """Search, replay, and settle the problems that have a plan, or a reason why there is none.
 
-        Returned is, of each problem, the state that seemed nearest to its goal.
+        Returned is, of each problem that another round goes on with, the state that seemed nearest to its
+        goal.
         """
         problems, left, options = self._problems, self._left, self._problems.options
         model, goals = problems.model, [problems.goals[i] for i in left]
         memories = [options.memories[i] for i in left] if options.memories else []
         space = Space(
             model,
-            StateBatch.of([problems.states[i] for i in left]),
+            problems.batch_of(left),
             self._pools,
             margin=problems.margin,
             snap=options.snap,
@@ -193,12 +201,13 @@ class _Round:
         return {
             i: space.batch(torch.tensor([outcome.best], device=space.device))[0]
             for i, outcome in zip(left, outcomes, strict=True)
-            if outcome.best >= 0
+            if outcome.best >= 0 and not self._last
         }
 
     def _settle(self, engine: BestFirstSearch, outcomes: Sequence[LatentOutcome]) -> None:
         problems, space = self._problems, engine.space
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
+        few = len(outcomes) - len(solved) <= MOST_EXPLAINED
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
         trail = Trail()
         failed, said = problems.replayed(self._left, plans, trail)
@@ -214,7 +223,7 @@ class _Round:
                     i, outcome, plans[place], float(costs[place]), failed.get(place, NOT_REPLAYED)
                 )
             else:
-                result = self._failure(i, place, outcome, engine)
+                result = self._failure(i, place, outcome, engine, explained=few)
             left_out = runaways(space.runaways.get(place, {}), problems.model.domain.predicates)
             guesses = said.get(place, ())
             warnings = (*result.warnings, *left_out, *guesses)
@@ -249,7 +258,9 @@ class _Round:
             status = "out-of-time" if self._problems.budget.grace().left() <= 0 else "out-of-memory"
         return replace(result, status=status, best=plan, reasons=(failure,))
 
-    def _failure(self, i: int, place: int, outcome: LatentOutcome, engine: BestFirstSearch) -> Result:
+    def _failure(
+        self, i: int, place: int, outcome: LatentOutcome, engine: BestFirstSearch, *, explained: bool
+    ) -> Result:
         problems, goal = self._problems, self._problems.goals[i]
         if outcome.status == "unsolvable":
             rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
@@ -258,6 +269,9 @@ class _Round:
             if rests:
                 outcome = replace(outcome, status="gave-up", limit="undecided")
         best = engine.steps(outcome.best) if outcome.best >= 0 else []
+        if not explained:
+            said = (ending(outcome, problems.options), MANY_FAILED)
+            return replace(problems.result(i, outcome.status, outcome.lowest_h), best=best, reasons=said)
         blocked, options = engine.blocked(place), problems.options
         reasons = why_not(problems.model, problems.states[i], goal, outcome, best, options, blocked, place)
         if options.search == "abstract" and i in problems.explains:
