@@ -33,20 +33,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 from queue import SimpleQueue
 
 from tests import touched
-from tests.mutants import PAPER, ROOT, SOURCES, Mutant, complaints, read_lists, test_path
+from tests.mutants import PAPER, ROOT, SOURCES, Mutant, complaints, patience, read_lists, test_path
 from tests.mutants.drawing import Drawn, Touched, draw
 
 HOME = ROOT / ".mutants"
 TESTS = (ROOT / "tests", PAPER / "tests")
 LIMIT = 90
-"""Seconds of the processor that the tests of a change may take; they take a few."""
-PATIENCE = 20 * LIMIT
-"""Seconds of the clock, for tests that wait and take no time of the processor."""
-MEMORY = 12 << 30
+"""Seconds of the processor that a test of a listed change may take; it takes a few."""
+LIMIT_DRAWN = 10
+"""The same for a drawn change; to which comes thrice what its longest test took as recorded."""
+PATIENCE = 60
+"""Seconds of the clock: tests that took none of the processor for so long wait for ever."""
+MEMORY = 16 << 30
 """Bytes of addresses for the tests of a change: some changes take all that there is."""
 WANTED = 0.95
 """The part of the listed changes that must be noticed."""
@@ -57,7 +60,7 @@ NOTICED, TIMED_OUT, SURVIVES, BROKEN = "noticed", "timed out", "survives", "cann
 NO_PROGRAM = "no program"
 """The compiler refuses the change: nobody could make it."""
 
-FAILED = re.compile(r"^FAILED ((?:paper/)?tests/\S+\.py::\w+(?:::\w+)*)", re.MULTILINE)
+FAILED = re.compile(r"^(?:FAILED|ERROR) ((?:paper/)?tests/\S+?\.py(?:::\w+)*)", re.MULTILINE)
 
 Change = Mutant | Drawn
 
@@ -65,21 +68,28 @@ ALONE = """import sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__name__.startswith("ScikitBuild")]
 """
 """An editable installation finds its own sources before those of any path; not here."""
-PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "--hypothesis-seed=0")
+PYTEST = (
+    *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist"),
+    *("-p", "tests.mutants.patience", "--hypothesis-seed=0"),
+)
+
+
+def _paths() -> list[str]:
+    return list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
 
 
 class Desk:
-    """A copy of the sources of its own."""
+    """A copy of the sources of its own, with their byte code."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, known: dict[str, bool]) -> None:
         self.folder = HOME / f"desk{number}"
-        self.known: dict[str, bool] = {}
+        self.known = known
         self.running: subprocess.Popen[str] | None = None
         self.folder.mkdir(parents=True, exist_ok=True)
         self.sources = [self.folder / name for name in SOURCES]
         for name in (*SOURCES, "core"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-            shutil.copytree(ROOT / name, self.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / name, self.folder / name)
         (self.folder / "alone").mkdir(exist_ok=True)
         (self.folder / "alone" / "sitecustomize.py").write_text(ALONE)
         asked = [sys.executable, "-c", "import pdsketch; print(pdsketch.__file__)"]
@@ -87,17 +97,24 @@ class Desk:
         assert Path(found).is_relative_to(self.folder), f"the tests would run with {found}"
 
     def judge(self, mutant: Change) -> tuple[str, str]:
-        """What becomes of a change, and what pytest said last."""
-        if not mutant.tests:
-            return SURVIVES, "no test calls it"
-        with self._made(mutant) as compiles:
-            if not compiles:
-                return NO_PROGRAM, "it does not compile"
-            result, said = self._judged(mutant.tests, LIMIT + 3 * mutant.seconds)
-        failed = FAILED.findall(said)
-        if result == NOTICED and isinstance(mutant, Drawn) and not all(map(self._passes_else, failed)):
-            return BROKEN, f"without the change, the same fails: {failed}"
-        return result, said
+        """What becomes of a change, and what pytest said last.
+
+        Tests that fail without it, too, are left out, and the others are asked again.
+        """
+        while True:
+            without = [name for name, passes in list(self.known.items()) if not passes]
+            left = [path for path in map(test_path, mutant.tests) if path not in without]
+            if not left:
+                return SURVIVES, "no test calls it"
+            with self._made(mutant) as compiles:
+                if not compiles:
+                    return NO_PROGRAM, "it does not compile"
+                result, said = self._judged(mutant, left, without)
+            failed = FAILED.findall(said)
+            if result != NOTICED or all(map(self._passes_else, failed or left)):
+                return result, said
+            if not failed:
+                return BROKEN, said
 
     @contextmanager
     def _made(self, mutant: Change) -> Iterator[bool]:
@@ -115,13 +132,11 @@ class Desk:
             path.write_text(text, encoding="utf-8")
             if is_python:
                 os.utime(path, (made, made))
-            else:
-                assert self.builds()
 
     def _passes_else(self, test: str) -> bool:
-        """Whether a test that a change fails passes without it; asked once."""
+        """Whether a test passes without any change; of a file of tests, whether it can be read."""
         if test not in self.known:
-            self.known[test] = self._pytest([test.removeprefix("tests/")], None)[0] == 0
+            self.known[test] = self._pytest([test] if "::" in test else ["--collect-only", test])[0] == 0
         return self.known[test]
 
     def builds(self) -> bool:
@@ -133,60 +148,55 @@ class Desk:
         made = subprocess.run(["cmake", "--build", str(build)], capture_output=True, check=False)
         return made.returncode == 0
 
-    def _environment(self, scratch: str = "") -> dict[str, str]:
-        engine = self.folder / "build" / "_core.so"
+    def _environment(self) -> dict[str, str]:
         return {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(str, (self.folder / "alone", *self.sources))),
+            "PYTHONPATH": os.pathsep.join(map(str, (self.folder / "alone", *self.sources, *_paths()))),
             # The byte code of a changed file must not outlive the change.
             "PYTHONDONTWRITEBYTECODE": "1",
-            "HYPOTHESIS_STORAGE_DIRECTORY": scratch,
             "OMP_NUM_THREADS": "1",
-            **({"PDSKETCH_CORE": str(engine)} if engine.exists() else {}),
         }
 
     def passes(self, tests: Iterable[str]) -> tuple[bool, str]:
         """Whether tests pass with the sources as they are."""
-        for copy in self.sources:
-            compile_dir(copy, quiet=2)
-        done, said = self._pytest(tests, limit=None)
+        done, said = self._pytest(map(test_path, tests))
         return done == 0, said
 
-    def _judged(self, tests: Sequence[str], limit: float) -> tuple[str, str]:
-        code, said = self._pytest(tests, limit)
-        if code is None:
+    def _judged(self, mutant: Change, tests: Sequence[str], without: Sequence[str]) -> tuple[str, str]:
+        engine = "" if mutant.path.endswith(".py") else str(self.folder / "build" / "_core.so")
+        limit = LIMIT_DRAWN + 3 * mutant.longest if isinstance(mutant, Drawn) else LIMIT
+        code, said = self._pytest([*(f"--deselect={name}" for name in without), *tests], limit, engine)
+        if code in (None, -signal.SIGXCPU, -signal.SIGPROF):
             return TIMED_OUT, said
-        # 1: a test failed; below 0: killed by a signal; all tests import what their settings import.
-        # All else is pytest's own trouble.
-        fails = code < 0 or "ImportError while loading conftest" in said
-        return {0: SURVIVES, 1: NOTICED}.get(code, NOTICED if fails else BROKEN), said
+        return SURVIVES if code == 0 else NOTICED, said
 
-    def _pytest(self, tests: Iterable[str], limit: float | None) -> tuple[int | None, str]:
-        """The exit code of pytest, None where it took too long, and the end of what it said."""
+    def _pytest(
+        self, words: Iterable[str], limit: float | None = None, engine: str = ""
+    ) -> tuple[int | None, str]:
+        """The exit code of pytest, None where it waits for ever, and the end of what it said."""
         with tempfile.TemporaryDirectory() as scratch:
-            names = map(test_path, tests)
-            words = [sys.executable, "-m", "pytest", *PYTEST, f"--basetemp={scratch}/tmp", *names]
+            words = [sys.executable, "-m", "pytest", *PYTEST, f"--basetemp={scratch}/tmp", *words]
             if limit is not None:
-                limits = f"ulimit -S -t {round(limit)} -v {MEMORY >> 10}"
+                limits = f"ulimit -S -t {round(10 * limit)} -v {MEMORY >> 10}"
                 words = ["bash", "-c", f'{limits}; exec "$@"', "limited", *words]
+            own = {"HYPOTHESIS_STORAGE_DIRECTORY": scratch, patience.VARIABLE: str(limit or 0)}
+            if engine:
+                own["PDSKETCH_CORE"] = engine
             self.running = run = subprocess.Popen(
                 words,
                 cwd=ROOT,
-                env=self._environment(scratch),
+                env=self._environment() | own,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
                 start_new_session=True,
             )
             try:
-                said, _ = run.communicate(timeout=None if limit is None else PATIENCE)
-            except subprocess.TimeoutExpired:
-                self.stop()
-                return None, f"more than {PATIENCE} s"
+                said = _patiently(run, PATIENCE)
             finally:
                 self.stop()  # what the tests have left behind
-        if run.returncode == -signal.SIGXCPU:
-            return None, f"more than {limit} s of the processor"
+        if said is None:
+            return None, f"nothing was done for {PATIENCE} s"
         return run.returncode, "\n".join(said.strip().splitlines()[-12:])
 
     def stop(self) -> None:
@@ -195,6 +205,28 @@ class Desk:
             with suppress(ProcessLookupError):
                 os.killpg(self.running.pid, signal.SIGKILL)
             self.running.wait()
+
+
+def _patiently(run: subprocess.Popen[str], patience: float) -> str | None:
+    """What a process says until its end; None if its session takes no time of the processor any more."""
+    before = -1.0
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            return run.communicate(timeout=patience)[0]
+        now = _processor_time(run.pid)
+        if now < before + patience / 60:
+            return None
+        before = now
+
+
+def _processor_time(session: int) -> float:
+    """Seconds that the processes of a session have taken so far."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15])) if int(fields[3]) == session else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class Record:
@@ -272,9 +304,9 @@ def first_without(desks: Sequence[Desk], mutants: Sequence[Change], record: Reco
 
 
 def judge_all(
-    desks: Sequence[Desk], mutants: Sequence[Change], record: Record
+    desks: Sequence[Desk], mutants: Sequence[Change], record: Record, minutes: float = inf
 ) -> dict[Change, tuple[str, float]]:
-    """The result of each change, those that are known already included."""
+    """The result of each change, those that are known already included; after some minutes, none is begun."""
     digests = {mutant: digest_of(mutant) for mutant in mutants}
     results = {m: record.known[d] for m, d in digests.items() if d in record.known}
     free: SimpleQueue[Desk] = SimpleQueue()
@@ -282,10 +314,10 @@ def judge_all(
         free.put(desk)
     left = [mutant for mutant in mutants if mutant not in results]
     print(f"{len(mutants)} changes, {len(results)} of them known, {len(left)} to try", flush=True)
-    lock, stopped = threading.Lock(), threading.Event()
+    lock, stopped, end = threading.Lock(), threading.Event(), time.monotonic() + 60 * minutes
 
     def one(mutant: Change) -> None:
-        if stopped.is_set():
+        if stopped.is_set() or time.monotonic() > end:
             return
         desk = free.get()
         started = time.monotonic()
@@ -301,9 +333,8 @@ def judge_all(
             at = len(results)
         if result != BROKEN:
             record.add(digests[mutant], result, seconds)
-        print(f"{at:4} {result:10} {seconds:5.1f} s  {mutant.where}: {mutant.meaning}", flush=True)
-        if result == BROKEN:
-            print(said, flush=True)
+        line = f"{at:4} {result:10} {seconds:5.1f} s  {mutant.room:12} {mutant.where}: {mutant.meaning}"
+        print(line, *([said] if result == BROKEN else []), sep="\n", flush=True)
 
     with ThreadPoolExecutor(len(desks)) as pool:
         try:
@@ -367,6 +398,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
     parser.add_argument("--least", type=int, default=3, metavar="N", help="of each room that are drawn (3)")
     parser.add_argument("--record", action="store_true", help="record anew what each test calls")
+    parser.add_argument(
+        "--minutes", type=float, default=inf, metavar="N", help="begin no change after so long"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     parser.add_argument("--list", action="store_true", help="list the changes and stop")
@@ -396,20 +430,24 @@ def main() -> int:
         kept.unlink(missing_ok=True)
     record = Record(kept)
     started = time.monotonic()
-    desks = [Desk(number) for number in range(max(1, args.jobs))]
+    for name in SOURCES:
+        compile_dir(ROOT / name, quiet=2, workers=args.jobs)  # the copies take the byte code along
+    known: dict[str, bool] = {}
+    with ThreadPoolExecutor(args.jobs) as pool:
+        desks = list(pool.map(lambda number: Desk(number, known), range(args.jobs)))
     # A test that fails of a drawn change is asked without it, too.
     failed = [] if args.drawn is not None else first_without(desks, mutants, record)
     if failed:
         print("without any change, these tests fail:", *failed, sep="\n", file=sys.stderr)
         return 2
     try:
-        results = judge_all(desks, mutants, record)
+        results = judge_all(desks, mutants, record, args.minutes)
     except KeyboardInterrupt:
         print("interrupted; what was tried is kept, and another run goes on", file=sys.stderr)
         return 130
     lines, good = told(results) if args.drawn is None else told(results, WANTED_DRAWN, WANTED_IN_ROOM)
     print("\n".join(lines))
-    print(f"{time.monotonic() - started:.0f} s")
+    print(f"{len(results)} of {len(mutants)} changes; {time.monotonic() - started:.0f} s")
     return 0 if good else 1
 
 
@@ -417,7 +455,7 @@ def recorded(jobs: int) -> None:
     """Run all tests once, and write down what each calls; those that fail are left out."""
     print("all tests are run once, to see which functions they call ...", flush=True)
     shutil.rmtree(touched.FOLDER, ignore_errors=True)
-    spread = ["-n", str(jobs), "--dist", "loadfile", "--no-loadscope-reorder"]
+    spread = ["-n", str(jobs), "--dist", "loadfile", "--no-loadscope-reorder", "-p", "no:randomly"]
     words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.touched", *spread]
     subprocess.run(words, cwd=ROOT, check=False)
 

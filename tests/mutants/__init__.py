@@ -47,7 +47,6 @@ class Mutant:
     meaning: str
     tests: tuple[str, ...]
     nothing: str = ""
-    seconds: float = 0.0
 
     @property
     def path(self) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.mutants import LISTS, ROOT
+from tests.mutants import LISTS, ROOT, test_path
 from tests.mutants.changes import Change, Definition, of_cpp, of_python
 
 SECONDS = 40.0
@@ -25,6 +25,8 @@ FILES = 8
 """Files of tests that a change is asked of: the importing takes longer than the tests."""
 ENGINE = ("core", "task", "search/packed")
 """The tests of the engine in C++, which a recording does not see into."""
+LONGEST_OF_ENGINE = 10.0
+"""Seconds of the processor that the longest of them takes."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Drawn:
     old: str
     new: str
     tests: tuple[str, ...] = ()
-    seconds: float = 0.0
+    longest: float = 0.0
     nothing: str = ""
 
     @property
@@ -70,7 +72,7 @@ class Touched:
 
     @classmethod
     def read(cls, folder: Path) -> Touched:
-        """The recording of a folder, a file for each process."""
+        """The recording of a folder, in pieces."""
         found = cls()
         shared: dict[str, set[str]] = defaultdict(set)
         for path in sorted(folder.glob("*.json")):
@@ -94,7 +96,7 @@ class Touched:
         return found
 
     def tests(self, function: str) -> tuple[tuple[str, ...], float]:
-        """Tests that call a function, those that call little else first, and their seconds together."""
+        """Tests that call a function, those that call little else first, and the seconds of the longest."""
         files: set[str] = set()
         chosen: list[str] = []
         total = 0.0
@@ -106,7 +108,7 @@ class Touched:
             chosen.append(test.removeprefix("tests/"))
             files.add(file)
             total += seconds
-        return tuple(chosen), total
+        return tuple(chosen), max((self.seconds[test_path(name)] for name in chosen), default=0.0)
 
 
 def rooms() -> dict[str, list[Path]]:
@@ -126,7 +128,7 @@ def shares(lines: Mapping[str, int], count: int, least: int) -> dict[str, int]:
 
 
 def draw(seed: int, count: int, least: int, touched: Touched) -> list[Drawn]:
-    """So many changes of all rooms, another choice for another seed."""
+    """So many changes of all rooms, another choice for another seed; the rooms take turns."""
     found = []
     texts = {path: path.read_text(encoding="utf-8") for paths in rooms().values() for path in paths}
     lines = {room: sum(texts[path].count("\n") for path in paths) for room, paths in rooms().items()}
@@ -134,9 +136,9 @@ def draw(seed: int, count: int, least: int, touched: Touched) -> list[Drawn]:
     for room, number in shares(lines, count, least).items():
         chance = Random(f"{seed} {room}")
         definitions = list(_definitions(rooms()[room], texts))
-        for path, text, one, change in _drawn(chance, definitions, number):
-            found.append(_told(room, path, text, one, change, touched, known))
-    return found
+        for at, (path, text, one, change) in enumerate(_drawn(chance, definitions, number)):
+            found.append((at / number, room, _told(room, path, text, one, change, touched, known)))
+    return [one for *_, one in sorted(found, key=lambda item: item[:2])]
 
 
 def _definitions(paths: Iterable[Path], texts: Mapping[Path, str]) -> Iterable[tuple[Path, str, Definition]]:
@@ -184,9 +186,9 @@ def _told(
     old = " ".join(text[first:last].split())
     new = " ".join((text[first : change.start] + change.new + text[change.end : last]).split())
     line = text.count("\n", 0, change.start) + 1
-    tests, seconds = touched.tests(f"{file}@{one.name}") if one.name else (ENGINE, SECONDS)
+    tests, longest = touched.tests(f"{file}@{one.name}") if one.name else (ENGINE, LONGEST_OF_ENGINE)
     nothing = known.get((f"{file}@{one.name}", old, new), "")
-    return Drawn(room, file, relative, one.name, change, line, old, new, tests, seconds, nothing)
+    return Drawn(room, file, relative, one.name, change, line, old, new, tests, longest, nothing)
 
 
 def equivalent(path: Path = LISTS / "equivalent" / "changes.txt") -> dict[tuple[str, str, str], str]:
