@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import pdsketch as pds
 from pdsketch.abstract.andor import templates
+from pdsketch.search.strategy import STRATEGIES
 
 SHIPS = """
 (define (domain ships)
@@ -87,3 +90,13 @@ def test_what_the_abstraction_cannot_reach_is_said_where_the_model_is_too_large_
     assert result.status == "gave-up"
     assert "too large to be searched" in result.reasons[0]
     assert "ground instances" in result.reasons[0]
+
+
+def test_where_the_model_is_too_large_to_be_searched_the_rules_have_all_that_is_left(monkeypatch):
+    stages = [replace(stage, most_expansions=1) for stage in STRATEGIES["portfolio"]]
+    monkeypatch.setitem(STRATEGIES, "portfolio", tuple(stages[:-1]) + STRATEGIES["portfolio"][-1:])
+    own = domain()
+    result = pds.plan(pds.Model(own), bay(own, RING), "(and (at c0 h2) (at c1 h3))", max_expansions=10_000)
+    assert result.solved
+    assert [stage.name for stage in result.stages] == ["rules", "latent"]
+    assert result.stages[0].expanded == 1

@@ -145,7 +145,7 @@ def _refuse_an_older_one(path: Path) -> None:
     if not sources.joinpath("interface.h").exists():
         return
     built = path.stat().st_mtime
-    if any(source.stat().st_mtime > built for source in sources.glob("*.[ch]pp")):
+    if any(source.stat().st_mtime > built for source in sources.glob("*.[ch]*")):
         raise error(
             "old-engine",
             f"the sources in {sources} are newer than {path}",

@@ -9,7 +9,7 @@ the expansions that are left by then:
   plan is replayed through the model. Where the model does something else than a rule says, the rule is
   corrected, which is remembered with the model, and the task is searched again. No values are proposed there.
 - ``latent``: best-first search over the model's own states. It alone proposes values for the arguments of
-  actions, in rounds.
+  actions, in rounds. Of a model with too many ground actions, the rules go on alone.
 
 A stage that reaches the limit of its share is over; one that reaches the limit of the call ends all.
 """
@@ -17,13 +17,15 @@ A stage that reaches the limit of its share is over; one that reaches the limit 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import ceil, isinf
 from time import monotonic
 from typing import Final, final
 
 from pdsketch.abstract import is_guessed
 from pdsketch.budget import MEGABYTE, Budget, LimitError
-from pdsketch.lang import dataclass
+from pdsketch.lang import Error, dataclass
+from pdsketch.search.latent.instances import TOO_MANY
 from pdsketch.search.latent.stage import search_in_model
 from pdsketch.search.problems import Allowed, Problems
 from pdsketch.search.result import StageReport
@@ -57,7 +59,24 @@ class Stage:
         return min(known, default=None)
 
 
-_LATENT: Final = Stage("latent", search_in_model)
+def search_what_fits(problems: Problems, some: Sequence[int], allowed: Allowed) -> Mapping[int, str]:
+    """Search in the model; where it is too large, the rules have all that is left. All are settled."""
+    try:
+        return search_in_model(problems, some, allowed)
+    except Error as why:
+        (diagnostic,) = why.diagnostics
+        if diagnostic.code != TOO_MANY or not problems.explains.keys() >= {*problems.open}:
+            raise
+    ended = search_by_rules(problems, problems.open, allowed)
+    problems.budget.check()
+    for i in problems.open:
+        reason = f"{ended[i]}, and the model is too large to be searched: {diagnostic.message}"
+        reasons = (reason, *problems.explains[i]())
+        problems.found[i] = replace(problems.result(i, "gave-up"), best=[], reasons=reasons)
+    return ended
+
+
+_LATENT: Final = Stage("latent", search_what_fits)
 
 PORTFOLIO: Final = (
     Stage("sure rules", search_by_sure_rules, share=0.4, most_expansions=50_000, needed=is_guessed),

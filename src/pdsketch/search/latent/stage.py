@@ -9,11 +9,11 @@ from typing import Any, Final, final
 import torch
 
 from pdsketch.abstract import NoAbstractionError
-from pdsketch.lang import Error, Step, error
+from pdsketch.lang import Step, error
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome
 from pdsketch.search.latent.heuristics import Order, Searched, order_of
-from pdsketch.search.latent.instances import TOO_MANY, Candidates, value_types
+from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.options import suppress_limits
 from pdsketch.search.latent.reasons import ending, never_proposed, runaways, why_not
@@ -88,20 +88,8 @@ def search_in_model(problems: Problems, some: Sequence[int], allowed: Allowed) -
             break
         for i in left:
             pools[i] = problems.sources[i].advance(number, reached.get(i))
-        try:
-            reached = _Round(
-                problems, left, [pools[i] for i in left], number, last=number == rounds - 1
-            ).run()
-        except Error as why:
-            (diagnostic,) = why.diagnostics
-            if diagnostic.code != TOO_MANY or not problems.explains.keys() >= {*left}:
-                raise
-            for i in left:
-                reason = (
-                    f"the rules have no plan, and the model is too large to be searched: {diagnostic.message}"
-                )
-                reasons = (reason, *problems.explains[i]())
-                problems.found[i] = replace(problems.result(i, "gave-up"), best=[], reasons=reasons)
+        last = number == rounds - 1
+        reached = _Round(problems, left, [pools[i] for i in left], number, last=last).run()
     _put_in_order(problems, some)
     _steady(problems, some)
     results = problems.found
