@@ -103,11 +103,11 @@ def step_scores(task: Task, model: Any, walks: Iterable[Walk]) -> tuple[float, f
         batch = pds.StateBatch.of([task.state(walk.objects, walk.states[i]) for walk, i in states])
         actions = [task.step(walk.actions[i]) for walk, i in states]
         found = model.step(batch, actions, crisp=True)
-        asked = model.applicable(batch, actions, crisp=True) > 0.5
+        asked = model.applicable(batch, actions, crisp=True).cpu() > 0.5
         same = np.ones(len(states), dtype=bool)
         for name in walks_tables(some):
             wanted = np.stack([walk.states[i + 1][name] for walk, i in states])
-            same &= _close(task, name, found[name].numpy(), wanted)
+            same &= _close(task, name, found[name].cpu().numpy(), wanted)
         for at, (walk, i) in enumerate(states):
             done = walk.executed[i]
             changes = any(
@@ -324,7 +324,7 @@ def jobs_of(args: argparse.Namespace) -> list[Job]:
     """What is to be run."""
     known = names_of(args)
     names = [known[name] for name in args.only or known if name in known]
-    options = {"steps": args.steps} if args.steps else {}
+    options = {"device": args.device, **({"steps": args.steps} if args.steps else {})}
     return [
         (name, seed, way, options)
         for name in names
@@ -343,6 +343,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, help="of each fit, instead of the library's default")
     parser.add_argument("--ways", nargs="*", choices=(*WAYS, SAFE), default=[*WAYS, SAFE])
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--device", default="cpu", help="where models are fitted, and judged")
     parser.add_argument("--quick", action="store_true", help=f"{', '.join(QUICK)}; one seed, 200 steps")
     parser.add_argument("--pddl", type=Path, metavar="DIR", help="published domains: a folder each")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="where the figures go, as they come")

@@ -46,7 +46,7 @@ def test_an_encoder_trained_with_its_codes_agrees_with_them_more_often_than_with
     model, episodes = pictures
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     notes = str(model.notes)
-    found = pds.quantise(model, episodes, codes={"look": 6}, epochs=16)
+    found = pds.quantise(model, episodes, codes={"look": 4}, epochs=16)
     assert 1 - found.agreement < (1 - found.agreement_before) / 2
     assert found.helps
     assert found.accuracy == found.accuracy_before == 1.0

@@ -20,11 +20,12 @@ CHECK = {
     "three-inputs", "truck-loads", "two-dials", "walls-by-direction",
 }  # fmt: skip
 CHOOSE = {
-    "all-lamps", "at-least-two", "balance", "between", "boxes", "charge", "clock", "combination-lock",
-    "either-or-both", "exactly-one", "executions-alone", "keys-fit", "kinds-of-goals",
-    "more-up-than-down", "never-tried", "one-way-gates", "oven", "painting", "portals", "push-row",
-    "random-walks", "rare-refusals", "rare-words", "recipes", "same-object-twice", "springs", "towers",
-    "traffic-light", "twenty-steps", "wall-blocks", "walls-four", "workshop",
+    "all-lamps", "at-least-two", "balance", "between", "boxes", "brewery", "charge", "clock",
+    "combination-lock", "either-or-both", "exactly-one", "executions-alone", "keys-fit",
+    "kinds-of-goals", "librarian", "more-up-than-down", "never-tried", "one-way-gates", "oven",
+    "painting", "portals", "push-row", "random-walks", "rare-refusals", "rare-words", "recipes",
+    "same-object-twice", "springs", "sweeper", "towers", "traffic-light", "twenty-steps",
+    "wall-blocks", "walls-four", "workshop",
 }  # fmt: skip
 
 

@@ -252,7 +252,7 @@ class _Sketch:
             variables = [Variable(f"?{i}@in", BOOL) for i in range(len(call.args))]
             node = self._programs.value(replace(call, args=tuple(variables)), BOOL, variables)
             shape = (2,) * len(variables)
-            rows = torch.from_numpy(np.indices(shape, np.bool_).reshape(len(shape), -1).copy())
+            rows = torch.from_numpy(np.indices(shape, np.bool_).reshape(len(shape), prod(shape)).copy())
             given = {
                 v.name: row[None].to(self._programs.device) for v, row in zip(variables, rows, strict=True)
             }

@@ -317,7 +317,8 @@ def _invoke(callee: Callee, function: Any, given: Sequence[Given], leading: torc
         raise callee.fail("module-failed", f"failed on {shapes}: {why}") from why
     if not isinstance(result, Tensor):
         raise callee.fail("module-output", f"returned a {type(result).__name__}, and a tensor was wanted")
-    return result
+    # What has no arguments cannot see where its result is wanted: a form has no weights, either.
+    return result if given else result.to(run.batch.device)
 
 
 def _shown(given: Given) -> str:

@@ -89,7 +89,7 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
 
 def _spread_noted(errors: Mapping[str, Tensor], seen: Mapping[str, Tensor]) -> dict[str, list[float]]:
     """The errors of what is written, at most as large as ignorance may be called noise."""
-    most = {name: MOST_NOISE * values.std(0, correction=0).double() for name, values in seen.items()}
+    most = {name: MOST_NOISE * values.std(0, correction=0).double().cpu() for name, values in seen.items()}
     return {name: torch.minimum(own, most[name]).tolist() for name, own in errors.items() if name in most}
 
 

@@ -25,11 +25,13 @@ from pdsketch.nets import (
     TreeForm,
     readings_of,
 )
+from pdsketch.tensor import CRISP
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.answers import Slot, recording
 from pdsketch.training.forms.propose import read_all
 from pdsketch.training.losses import Losses
 from pdsketch.training.time_slice import TimeSlice
+from pdsketch.training.training_set import TrainingSet
 
 
 @final
@@ -119,7 +121,7 @@ def tries_of(losses: Losses, slots: Mapping[str, Slot], states: Array) -> dict[s
     training = losses.training
     left = _alone(losses, slots)
     found: dict[str, list[Tries]] = {}
-    current = TimeSlice(training, losses.logic, training.dataset.place(states))
+    current = TimeSlice(training, CRISP, training.dataset.place(states))
     known = training.dataset.examples.executable.index_select(0, current.states)
     for at in training.guarded:
         own = slots.keys() & set(training.reads.blanks(training.actions[at].precondition))
@@ -129,7 +131,7 @@ def tries_of(losses: Losses, slots: Mapping[str, Slot], states: Array) -> dict[s
         if len(own) > 1 and not could.all():
             left -= own
         if len(rows) and left & own:
-            precondition = _Precondition(losses, current, at, rows)
+            precondition = _Precondition(training, current, at, rows)
             for name, tries in precondition.tries({n: slots[n] for n in own}, left, could):
                 if tries is None:
                     left.discard(name)
@@ -142,9 +144,8 @@ def tries_of(losses: Losses, slots: Mapping[str, Slot], states: Array) -> dict[s
 class _Precondition:
     """That of action number ``at``, in the states of the ``rows`` where it was taken."""
 
-    def __init__(self, losses: Losses, current: TimeSlice, at: int, rows: torch.Tensor) -> None:
-        training = losses.training
-        self._losses, self._engine, self._count = losses, training.engine, len(rows)
+    def __init__(self, training: TrainingSet, current: TimeSlice, at: int, rows: torch.Tensor) -> None:
+        self._engine, self._count = training.engine, len(rows)
         self._action = training.actions[at]
         self._batch = current.batch(rows, sorted(training.reads.reads(self._action.precondition)))
         self._places = training.parameters(at, current.states.index_select(0, rows))
@@ -174,7 +175,8 @@ class _Precondition:
 
     def _truth(self) -> Array:
         ground = self._engine.open(self._batch, checked=False).ground(self._places, 1)
-        held = self._engine.precondition(ground, self._action.name, self._losses.logic)[:, 0] > 0.5
+        program = self._engine.plain_program(self._action.name)
+        held = self._engine.per_instance(ground, program.precondition)[:, 0]
         found: Array = held.expand(self._count).cpu().numpy()
         return found
 
