@@ -166,6 +166,7 @@ class Sweeper(Task):
     half = "choose"
     episodes, length = 200, 10
     sizes, larger = (0, 1), (2, 3)
+    depth = 60
     sketch = f"""
     (:types robot crumb wall pan - object place - vector[float32, 2, tolerance=0.1]
       direction - int64[choices=4])

@@ -100,7 +100,7 @@ def test_it_learns_the_actions_of_20_demonstrations_by_heart(monkeypatch):
     monkeypatch.setattr(agent, "STARTS", 1)
     world = BabyAIWorld(2, 2, "abs")
     episodes = world.demonstrations(20, 0, failures=0.0)
-    options = {"steps": 100, "batch": 8, "learning_rate": 3e-3, "types": ["robot", "item"]}
+    options = {"steps": 150, "batch": 8, "learning_rate": 3e-3, "types": ["robot", "item"]}
     clone = pdsketch_paper.train_baseline("dreamer", world.domain, episodes, **options)
     assert clone.notes["score"] == 1.0
     for episode in episodes:
