@@ -166,6 +166,7 @@ def _run(words: list[str]) -> int:
     except SystemExit:  # argparse has printed the help
         return output.OK
     if output.is_process():
+        gc.freeze()  # what was imported lives to the end
         gc.enable()
     if getattr(command, "ENDLESS", False):
         return command.run(args)
