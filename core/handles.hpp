@@ -1,4 +1,4 @@
-// What the opaque pointers of preparation.h point to.
+// What the opaque pointers of interface.h point to.
 #pragma once
 
 #include "narrow.hpp"

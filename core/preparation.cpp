@@ -1,5 +1,3 @@
-#include "preparation.h"
-
 #include <algorithm>
 #include <memory>
 

@@ -1,7 +1,6 @@
 // The part of the interface for heuristics and searches.
 #include <algorithm>
 
-#include "batch.h"
 #include "batch.hpp"
 #include "boundary.hpp"
 #include "handles.hpp"

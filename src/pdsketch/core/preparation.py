@@ -1,4 +1,4 @@
-"""Preparation by the engine: joins, drafts that are narrowed, mutexes, states (`core/preparation.h`)."""
+"""Preparation by the engine: joins, drafts that are narrowed, mutexes, states (`core/interface.h`)."""
 
 from __future__ import annotations
 
