@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import final
-
-from pdsketch.lang.records import dataclass
 
 
 @final

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import final
 
 from pdsketch.lang import (
@@ -22,7 +23,6 @@ from pdsketch.lang import (
     Update,
     ValueType,
     Variable,
-    dataclass,
     in_order,
     walk,
 )

@@ -7,6 +7,7 @@ narrowed to many states and goals.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -24,7 +25,6 @@ from pdsketch.core import (
     narrow,
     starts_of,
 )
-from pdsketch.lang import dataclass
 from pdsketch.task.draft import Draft
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
 
 from pdsketch.budget import current
@@ -13,7 +13,6 @@ from pdsketch.lang.check.names import declare_parameters
 from pdsketch.lang.check.tables import UNKNOWN, Parameter, PredicateSignature, Tables
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Action
-from pdsketch.lang.records import dataclass
 from pdsketch.lang.report import CheckReport, duplicate
 from pdsketch.lang.syntax import ActionSyntax, DerivedSyntax, DomainSyntax
 from pdsketch.lang.terms import TRUE, Apply, Equal, Expr, Logic, Quantified, Variable

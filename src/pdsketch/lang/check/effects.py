@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
 from pdsketch.lang.check.applications import (
@@ -21,7 +21,6 @@ from pdsketch.lang.check.tables import PredicateSignature
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import LARGEST_COST
 from pdsketch.lang.reader import Group, Node, Token
-from pdsketch.lang.records import dataclass
 from pdsketch.lang.report import here
 from pdsketch.lang.terms import (
     TRUE,

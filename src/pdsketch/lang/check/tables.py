@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
 from pdsketch.lang.domain import Domain
-from pdsketch.lang.records import dataclass
 from pdsketch.lang.source import Span
 from pdsketch.lang.syntax import DerivedSyntax
 from pdsketch.lang.types import BOOL, Hierarchy, ObjectType, Type, ValueType
