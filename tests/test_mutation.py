@@ -10,7 +10,7 @@ import pytest
 from tests import touched
 from tests.mutants import PAPER, ROOT, StaleError, complaints, definitions, read_line, read_lists
 from tests.mutants.changes import of_cpp, of_python
-from tests.mutants.drawing import Touched, draw, equivalent, rooms
+from tests.mutants.drawing import Touched, draw, equivalent, home_of, rooms
 from tests.mutation import NOTICED, SURVIVES, Record, judge_all, told
 
 SOURCE = """
@@ -186,6 +186,15 @@ def test_the_most_specific_tests_are_asked_of_a_change():
     assert found.tests("f") == (("a.py::small", "c.py::long"), 20.0)  # all three take too long
     assert found.tests("h") == (("b.py::large",), 30.0)
     assert found.tests("nobody") == ((), 0.0)
+
+
+def test_the_tests_of_a_functions_own_room_are_asked_first():
+    calls = {"lang/load.py@read"}
+    functions = {"tests/cli/a.py::specific": calls, "tests/lang/b.py::broad": {*calls, "g", "h"}}
+    found = Touched(dict.fromkeys(functions, 30.0), functions)
+    assert found.tests("lang/load.py@read")[0] == ("lang/b.py::broad",)
+    homes = {"budget.py@f": "tests/test_", "pdsketch_paper/babyai/maze.py@f": "paper/tests/babyai"}
+    assert {function: home_of(function) for function in homes} == homes
 
 
 def test_of_a_function_that_is_newer_than_the_recording_tests_of_its_file_are_asked():

@@ -1,7 +1,7 @@
 """Changes at random: which function, and which change, by a seed; rooms by their lines.
 
-Which tests are asked is known from one recording (`tests.touched`): those that call the function, the most
-specific first; of a function that is newer than the recording, those that call others of its file. A change
+Which tests are asked is known from one recording (`tests.touched`): those that call the function, its
+own room's and the most specific first; of a function that is newer than the recording, those that call others of its file. A change
 that a person has judged to change nothing stands in ``equivalent/changes.txt``.
 """
 
@@ -97,11 +97,15 @@ class Touched:
         return found
 
     def tests(self, function: str) -> tuple[tuple[str, ...], float]:
-        """Tests that call a function, those that call little else first, and the seconds of the longest."""
+        """Tests that call a function, and the seconds of the longest.
+
+        Those of its own room come first; among them, and among the others, those that call little else.
+        """
         files: set[str] = set()
         chosen: list[str] = []
         total = 0.0
-        for test in self._of.get(function) or self._of.get(function.partition("@")[0], ()):
+        known = self._of.get(function) or self._of.get(function.partition("@")[0], ())
+        for test in sorted(known, key=lambda test: not test.startswith(home_of(function))):
             file = test.partition("::")[0]
             seconds = self.seconds[test]
             if (chosen and total + seconds > SECONDS) or len(files | {file}) > FILES:
@@ -110,6 +114,14 @@ class Touched:
             files.add(file)
             total += seconds
         return tuple(chosen), max((self.seconds[test_path(name)] for name in chosen), default=0.0)
+
+
+def home_of(function: str) -> str:
+    """How the paths of a room's own tests begin."""
+    first, *others = function.partition("@")[0].split("/")
+    if first == "pdsketch_paper":
+        return f"paper/tests/{others[0]}" if len(others) > 1 else "paper/tests/test_"
+    return f"tests/{first}/" if others else "tests/test_"
 
 
 def rooms() -> dict[str, list[Path]]:
