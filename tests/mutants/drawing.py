@@ -1,8 +1,8 @@
 """Changes at random: which function, and which change, by a seed; rooms by their lines.
 
-Which tests are asked is known from one recording (`tests.touched`): those that call the function, its
-own room's and the most specific first; of a function that is newer than the recording, those that call others of its file. A change
-that a person has judged to change nothing stands in ``equivalent/changes.txt``.
+Which tests are asked is known from one recording (`tests.touched`): those that call the function, its own
+room's and the most specific first; of a function that is newer than the recording, those that call others of
+its file. A change that a person has judged to change nothing stands in ``equivalent/changes.txt``.
 """
 
 from __future__ import annotations
