@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import final
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from pdsketch.lang import BlankCall, Predicate, error
 from pdsketch.tensor import fully_soft, is_categorical, logic_of
+from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.likelihoods import (
     HUBER_WIDTH,
@@ -26,14 +27,11 @@ from pdsketch.training.likelihoods import (
     unlikelihood,
 )
 from pdsketch.training.options import Options
-from pdsketch.training.time_slice import TimeSlice, Transition, encode, where
+from pdsketch.training.time_slice import TimeSlice, Transition, encode
 from pdsketch.training.training_set import TrainingSet
 
 WRITE_TOLERANCE = 0.05
 """An error of this part of a number's scale divides the odds that it was written by e; set by hand."""
-
-SCALE_SAMPLE = 20_000
-"""Steps of an action that its scales are computed from; more change a deviation by less than 1 %."""
 
 
 Mean = Callable[..., Tensor]
@@ -281,26 +279,8 @@ class Losses:
 
     def _precondition_loss(self, current: TimeSlice) -> Tensor | None:
         """The preconditions against the controller's word."""
-        parts = [self._balanced_entropy(truth, labels) for _, truth, labels in self.preconditions(current)]
+        parts = [self._balanced_entropy(truth, labels) for _, _, truth, labels in current.preconditions()]
         return torch.stack(parts).mean() if parts else None
-
-    def preconditions(self, current: TimeSlice) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Rows, the truth of their action's precondition, and the controller's word, action by action.
-
-        Where the data has that word, and blanks are in the precondition.
-        """
-        training = self.training
-        for at in training.guarded:
-            action = training.actions[at]
-            known = training.dataset.examples.executable.index_select(0, current.states)
-            rows = where((current.action == at) & (known >= 0))
-            if not len(rows):
-                continue
-            batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
-            run = training.engine.open(batch, checked=False)
-            ground = run.ground(training.parameters(at, current.states.index_select(0, rows)), 1)
-            truth = training.engine.precondition(ground, action.name, self.logic)[:, 0]
-            yield rows, truth, known.index_select(0, rows) > 0
 
 
 @final
@@ -350,7 +330,7 @@ def change_scales(training: TrainingSet) -> dict[tuple[int, str], Tensor]:
     found = {}
     for at, action in enumerate(training.actions):
         states = np.flatnonzero((training.dataset.action == at) & training.executed & training.dataset.once)
-        states = states[: training.dataset.at_once(SCALE_SAMPLE)]
+        states = states[: training.dataset.at_once(ROWS)]
         for name in training.reads.writes(action.name):
             predicate = training.domain.predicates[name]
             if name not in training.dataset or predicate.type.prim != "float32" or not len(states):

@@ -9,7 +9,7 @@ the slice before it for the rows whose action wrote nothing that the table depen
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import final
@@ -343,6 +343,24 @@ class TimeSlice:
             whole = torch.cat([self._pools[at] for at in pools])
             self._joined[key] = whole, torch.tensor(offsets, device=whole.device)
         return self._joined[key]
+
+    def preconditions(self) -> Iterator[tuple[int, Tensor, Tensor, Tensor]]:
+        """An action, rows, the truth of its precondition, and the controller's word, action by action.
+
+        Where the data has that word, and blanks are in the precondition.
+        """
+        training = self.training
+        word = training.dataset.examples.executable.index_select(0, self.states)
+        for at in training.guarded:
+            rows = where((self.action == at) & (word >= 0))
+            if not len(rows):
+                continue
+            action = training.actions[at]
+            batch = self.batch(rows, sorted(training.reads.reads(action.precondition)))
+            run = training.engine.open(batch, checked=False)
+            ground = run.ground(training.parameters(at, self.states.index_select(0, rows)), 1)
+            truth = training.engine.precondition(ground, action.name, self.logic)[:, 0]
+            yield at, rows, truth, word.index_select(0, rows) > 0
 
     def step(self, among: Tensor | None = None) -> TimeSlice:
         """The predicted next states of the rows that moved; ``among``: only of those where it says so."""
