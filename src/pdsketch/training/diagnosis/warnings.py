@@ -13,13 +13,12 @@ from pdsketch.lang import (
     Apply,
     BlankCall,
     Domain,
-    Expr,
     Logic,
     Predicate,
-    Variable,
     children,
     effect_expressions,
     names_in,
+    substitute,
     walk,
 )
 from pdsketch.training.diagnosis.blanks import REMEDIES, BlankReport
@@ -296,17 +295,7 @@ def _inputs(predicate: Predicate, call: Apply) -> Inputs:
     """The values that a predicate reads where it is called with these arguments."""
     assert isinstance(predicate.body, BlankCall)
     bound = {p.name: argument for p, argument in zip(predicate.parameters, call.args, strict=True)}
-    return frozenset(_bound(argument, bound) for argument in predicate.body.args)
-
-
-def _bound(expr: Expr, bound: Mapping[str, Expr]) -> Hashable:
-    match expr:
-        case Variable():
-            return bound.get(expr.name, expr)
-        case Apply():
-            return (expr.predicate, tuple(_bound(argument, bound) for argument in expr.args))
-        case _:
-            return expr
+    return frozenset(substitute(argument, bound) for argument in predicate.body.args)
 
 
 def _side_by_side(first: Mapping[Hashable, list[Inputs]], second: Mapping[Hashable, list[Inputs]]) -> bool:
