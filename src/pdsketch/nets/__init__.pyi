@@ -1,6 +1,6 @@
 """The door of `nets`: what other rooms may use, and where it stands."""
 
-from pdsketch.nets.boolean_net import BooleanNet as BooleanNet
+from pdsketch.nets.boolean_net import BooleanNet as BooleanNet, is_free as is_free
 from pdsketch.nets.clauses import (
     ClauseForm as ClauseForm,
     open_answers as open_answers,
@@ -44,9 +44,3 @@ from pdsketch.nets.readings import (
     readings_of as readings_of,
 )
 from pdsketch.nets.signature import Input as Input, Prim as Prim, Signature as Signature, Spec as Spec
-from pdsketch.nets.together import (
-    Shared as Shared,
-    Together as Together,
-    can_join as can_join,
-    is_free as is_free,
-)

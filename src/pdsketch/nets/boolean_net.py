@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
 from pdsketch.nets.forms import BlankForm
 from pdsketch.nets.layers import WIDTH, linear
+from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.signature import Signature
 
 
@@ -51,6 +52,13 @@ class BooleanNet(nn.Module):
     def add_sparsity(self, weight: float) -> None:
         """Add the price of its factors to the gradients."""
         add_group_lassos([self], weight)
+
+
+def is_free(network: BooleanNet) -> bool:
+    """Whether a network speaks for itself, and nobody watches or records what it is given."""
+    if network.form is not None or network._forward_hooks or network._forward_pre_hooks:
+        return False
+    return not any(part.recording for part in network.modules() if isinstance(part, Normalise))
 
 
 @torch.no_grad()

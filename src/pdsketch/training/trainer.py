@@ -53,9 +53,7 @@ class Trainer:
         self.train = train
         self.held_out = held_out
         self.losses = Losses(training, options)
-        strata = training.dataset.strata
-        kind = training.dataset.changed if self.losses.balanced else None
-        self.sampler = Sampler(strata, train, options.batch, options.seed, kind)
+        self.sampler = Sampler(training.dataset.kinds, train, options.batch, options.seed)
         self.rounds = Rounds(self.losses, train, held_out)
         self.starts = Starts(self.losses, train, options.seed)
         self.model: nn.Module = training.model

@@ -25,11 +25,11 @@ def examine(
 
     ``training`` holds the model and the data, ``states`` and ``held_out`` are examples of it by their number.
     ``reached`` names the blanks that a fit has just trained on these examples: the model then gets notes of
-    it. None: it was trained on others, and blanks are watched for inputs unlike those.
+    it. None: it was trained on others.
     """
     if reached is not None:
         take_notes(training, states, reached)
-    watched, worst = Watched(training, elsewhere=reached is None), Worst(training)
+    watched, worst = Watched(training), Worst(training)
     with watched.watching():
         found = measure(training, states, watcher=worst)
     blanks = watched.reports(found)

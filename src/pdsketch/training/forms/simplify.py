@@ -113,8 +113,7 @@ class Simplifier:
     def __init__(self, losses: Losses, train: Array, held_out: Array) -> None:
         self.losses = losses
         training = losses.training
-        data = training.dataset
-        kinds = 4 * data.strata + 2 * data.changed + (data.executable == 0)
+        kinds = training.dataset.kinds
         self.train = _some(train, kinds, SAMPLED)
         self.held_out = _some(held_out, kinds, SAMPLED)
         self.first = _some(self.train, kinds, FIRST_JUDGED)
