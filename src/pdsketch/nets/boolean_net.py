@@ -17,9 +17,6 @@ from pdsketch.nets.signature import Signature
 class BooleanNet(nn.Module):
     """Two hidden layers; at first as true as false. ``form``: the simple function that answers in its place;
     ``rivals``: others that explain as much, and differ where nothing was seen.
-
-    Once trained, numbers of one type that lie beyond those seen are moved among them together: what holds of
-    two places is taken to hold of any two that lie so to each other.
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
@@ -39,13 +36,8 @@ class BooleanNet(nn.Module):
             return cast(Tensor, self.form(*args))
         features = self.features
         singles = features.values(args)
-        alone = features.alone(singles)
-        parts = [*alone, *features.between(singles)]
-        elements = features.elements(args)
-        moved = None if self.training else features.moved_inside(singles, alone)
-        if moved is not None:
-            parts = [*features.alone(moved), *features.between(moved)]
-        hidden = features.whole(parts, args, elements)
+        parts = [*features.alone(singles), *features.between(singles)]
+        hidden = features.whole(parts, args, features.elements(args))
         return torch.sigmoid(cast(Tensor, self.last(torch.relu(self.second(torch.relu(self.first(hidden)))))))
 
     def add_sparsity(self, weight: float) -> None:

@@ -58,9 +58,7 @@ class Together:
         self._slots = _emptied(self._frame)
         self._statistics = _statistics(self._frame)
         for part in self._statistics:
-            part.recording = part.bounding = (
-                False  # the network may be recording by now, its frame never does
-            )
+            part.recording = False  # the network may be recording by now, its frame never does
             for name in _BUFFERS:
                 del part._buffers[name]
         self._weights: dict[BooleanNet, list[Tensor]] = {}

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import Predicate
-from pdsketch.nets import bounding
 from pdsketch.tensor import (
     CODEBOOKS,
     CRISP,
@@ -66,7 +65,7 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
     notes[TRAINED] = sorted({*notes.get(TRAINED, ()), *reached})
     errors, recorder = _Errors(training), ExperienceRecorder(notes[TRAINED])
     once = states[training.dataset.once[states]]
-    with training.model.blanks.watched(recorder), bounding(training.model):
+    with training.model.blanks.watched(recorder):
         for some in _parts(np.union1d(_spread(states, MOST_WATCHED), _extremes(training, states))):
             _judge_goals(training, some)
         for some in _parts(np.union1d(_spread(once, MOST_WATCHED), _extremes(training, once))):
