@@ -48,7 +48,7 @@ typedef struct {
 } pds_task;
 
 /* Raised with every change of the interface: the library and its caller must be of one make. */
-#define PDS_VERSION 4
+#define PDS_VERSION 5
 
 PDS_EXPORT int32_t pds_version(void);
 PDS_EXPORT const char* pds_last_error(void);
@@ -69,7 +69,7 @@ PDS_EXPORT int64_t pds_evaluator_preferred(const pds_evaluator* evaluator, int32
 typedef struct pds_search pds_search;
 
 typedef struct {
-    int32_t estimate, lazy, consistent, order;
+    int32_t estimate, lazy, order;
     double g_weight, h_weight, share, work;
     int64_t most_evaluations, patience;
 } pds_phase;
@@ -82,10 +82,10 @@ typedef struct {
     double best_h;
 } pds_progress;
 
-/* `costs`, one an operator, and `groups`, one a fact, may be null. */
+/* `costs`, one an operator, may be null. */
 PDS_EXPORT int32_t pds_search_new(const pds_task* task, const pds_phase* phases, int64_t n_phases,
                                   int64_t most_expansions, int32_t per_effect, const double* costs,
-                                  const int32_t* groups, pds_search** made, const pds_limits* limits);
+                                  pds_search** made, const pds_limits* limits);
 PDS_EXPORT void pds_search_free(pds_search* search);
 /* Goes on for about so many seconds; says in `found` how far it came. */
 PDS_EXPORT int32_t pds_search_run(pds_search* search, double seconds, int32_t* found, const pds_limits* limits);
@@ -188,20 +188,12 @@ PDS_EXPORT int32_t pds_states_applicable(pds_states* states, const uint8_t* fact
 /* Makes of a state the one after an operator, whose precondition is taken to hold. */
 PDS_EXPORT int32_t pds_states_apply(pds_states* states, int32_t op, uint8_t* facts, const pds_limits* limits);
 
-/* Pairs of literals that may hold together, see mutexes.hpp: for each literal a row of words. `groups` has a number
- * for each fact, -1 for none: at most one fact of each holds in any state. `consistent` says of each axiom whether
- * its body may hold. */
-PDS_EXPORT int32_t pds_mutexes(const pds_task* task, const int32_t* groups, uint64_t* pairs, uint8_t* consistent,
-                               const pds_limits* limits);
-
 /* Planning for many drafts at once, see batch.hpp. */
 
-/* `groups`, a number for each fact of the draft, may be null. */
 typedef struct {
     const pds_draft* draft;
     const pds_goal* goal;
     const uint8_t* init;
-    const int32_t* groups;
     int64_t n_init, most_expansions;
 } pds_posed;
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pdsketch.budget import UNLIMITED, Budget, LimitError, OutOfMemoryError, OutOfTimeError
 from pdsketch.lang import error
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Of the interface; the library must say the same."""
 
 _DONE, _OUT_OF_TIME, _OUT_OF_MEMORY, _INTERRUPTED = range(4)

@@ -34,7 +34,6 @@ from pdsketch.abstract.andor.templates import (
     FactTables,
     StateCodes,
     facts_of,
-    groups_of,
     is_large,
     readings_of,
     static_variables,
@@ -43,7 +42,7 @@ from pdsketch.abstract.andor.templates import (
 from pdsketch.abstract.andor.translate import Translator
 from pdsketch.abstract.andor.unreachable import unreachable_parts
 from pdsketch.budget import current
-from pdsketch.core import Bools, Ints, Longs
+from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
     Domain,
     Expr,
@@ -56,7 +55,7 @@ from pdsketch.lang import (
     map_children,
     walk,
 )
-from pdsketch.task import UNREACHABLE, GoalFormula, Narrowing, Task, Template
+from pdsketch.task import UNREACHABLE, GoalFormula, Narrowing, Template
 from pdsketch.tensor import COUNTS, Model, StateBatch, Universe, formed
 
 # Where functions over codes say something else than the model does in a state.
@@ -480,10 +479,6 @@ class Compilations:
             per_effect=self.per_effect,
             values=kept.argument_values,
         )
-
-    def groups(self, task: Task) -> Ints:
-        """Facts of a task of which no state holds two, as searches take them."""
-        return groups_of(self._kept.symbolic, task.facts)
 
     def narrowing(self, i: int) -> tuple[Narrowing, Mapping[str, Any]] | None:
         """Problem ``i`` before it is narrowed, and what arguments stand for; None: codes have been added."""
