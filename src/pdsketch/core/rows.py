@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.core.arrays import Bools, Ints, Longs
+from pdsketch.lang import dataclass
 
 
 @final

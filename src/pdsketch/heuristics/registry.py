@@ -13,10 +13,10 @@ plan. ``add`` and ``ff`` also name preferred operators.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
 from pdsketch.heuristics.names import unknown_heuristic
+from pdsketch.lang import dataclass
 
 
 @final

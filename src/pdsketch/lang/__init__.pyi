@@ -84,6 +84,7 @@ from pdsketch.lang.reader import (
     lowered as lowered,
     read as read,
 )
+from pdsketch.lang.records import dataclass as dataclass
 from pdsketch.lang.report import (
     CheckReport as CheckReport,
     Key as Key,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, final
 
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.source import Span
 
 Severity = Literal["error", "warning"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from pdsketch.lang.analysis import Analysis
 from pdsketch.lang.diagnostics import Diagnostic
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.terms import Expr, Update, Variable
 from pdsketch.lang.types import Hierarchy, ObjectType, ValueType

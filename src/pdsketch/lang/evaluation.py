@@ -7,7 +7,7 @@ computed once a state, so that long plans are replayed quickly.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from operator import ge, gt, le, lt
 from typing import Any, final
@@ -16,6 +16,7 @@ from pdsketch.budget import current
 from pdsketch.lang.data import arithmetic, choices_of, component, near, plain, show_atom
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Data, Domain, Fact, Predicate, Problem
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.rewrite import conjuncts
 from pdsketch.lang.source import Span
 from pdsketch.lang.terms import (

@@ -6,11 +6,12 @@ Every rewriter is `map_children` and one rule; a new kind of node is one more ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Final, final
 
 from pdsketch.lang.domain import Domain
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.terms import (
     Apply,
     Arithmetic,

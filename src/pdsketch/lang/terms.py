@@ -13,9 +13,10 @@ rooms match on these nodes and assume what the checker promises:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeVar, final
 
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.source import Span
 from pdsketch.lang.types import BOOL, ObjectType, Type, ValueType
 

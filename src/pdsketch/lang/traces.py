@@ -8,7 +8,6 @@ an action, and ``(:refused (pick-up a))`` one that was tried in vain, after whic
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, final
 
 from pdsketch.lang.check.init import check_init
@@ -16,6 +15,7 @@ from pdsketch.lang.check.problem import check_goal, declared_objects
 from pdsketch.lang.diagnostics import Error, did_you_mean, in_order
 from pdsketch.lang.domain import Data, Domain, Fact
 from pdsketch.lang.reader import Group, Node, Token, read
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.report import CheckReport
 from pdsketch.lang.source import Source
 from pdsketch.lang.steps import Step, resolve

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, final
+
+from pdsketch.lang.records import dataclass
 
 Prim = Literal["bool", "int64", "float32"]
 

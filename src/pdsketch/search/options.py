@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, final, get_args
 
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.heuristics import NAMES, unknown_heuristic
-from pdsketch.lang import did_you_mean, error
+from pdsketch.lang import dataclass, did_you_mean, error
 from pdsketch.options import Check, at_least, checked, not_negative, number, one_of, option
 from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic, given_heuristic
 from pdsketch.search.result import SearchProgress, Trace

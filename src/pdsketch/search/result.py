@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf, isinf
 from typing import Literal, final
 
-from pdsketch.lang import Step, short, show_atom
+from pdsketch.lang import Step, dataclass, short, show_atom
 
 Status = Literal["solved", "unsolvable", "out-of-time", "out-of-memory", "gave-up"]
 

@@ -17,14 +17,14 @@ A stage that reaches the limit of its share is over; one that reaches the limit 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, isinf
 from time import monotonic
 from typing import Final, final
 
 from pdsketch.abstract import is_guessed
 from pdsketch.budget import MEGABYTE, Budget, LimitError
-from pdsketch.lang import Error
+from pdsketch.lang import Error, dataclass
 from pdsketch.search.latent.instances import TOO_MANY
 from pdsketch.search.latent.stage import search_in_model
 from pdsketch.search.problems import Allowed, Problems

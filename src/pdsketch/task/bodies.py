@@ -11,9 +11,9 @@ parts is looked up where the facts of an instance are asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import final
 
+from pdsketch.lang import dataclass
 from pdsketch.task.formula import Atom, variables_of
 from pdsketch.task.rules import Rule
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import final
 
 import numpy as np
 
 from pdsketch.budget import Budget
 from pdsketch.core import CSR, Bools, Floats, Ints, Longs, distinct, gather, group, owners_of, repeated
-from pdsketch.lang import LARGEST_COST, Action, Problem, error
+from pdsketch.lang import LARGEST_COST, Action, Problem, dataclass, error
 from pdsketch.task.bodies import Bodies
 from pdsketch.task.database import Database
 from pdsketch.task.formula import Atom, Same

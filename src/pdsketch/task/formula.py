@@ -8,10 +8,10 @@ out, and comparisons of numbers that no action changes are `Test`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import final
 
-from pdsketch.lang import Compare, Equal, Value
+from pdsketch.lang import Compare, Equal, Value, dataclass
 
 Term = str | int
 

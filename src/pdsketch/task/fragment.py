@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import final
 
 from pdsketch.lang import (
@@ -23,6 +22,7 @@ from pdsketch.lang import (
     Update,
     ValueType,
     Variable,
+    dataclass,
     in_order,
     walk,
 )

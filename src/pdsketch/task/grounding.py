@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, final
@@ -13,7 +12,7 @@ import numpy as np
 
 from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryError, current
 from pdsketch.core import Ints, Longs
-from pdsketch.lang import Error, Fact, Problem, Span
+from pdsketch.lang import Error, Fact, Problem, Span, dataclass
 from pdsketch.task.bodies import Bodies, bodies_of
 from pdsketch.task.compiler import compile_rules
 from pdsketch.task.database import Database, too_large

@@ -7,7 +7,6 @@ narrowed to many states and goals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -25,6 +24,7 @@ from pdsketch.core import (
     narrow,
     starts_of,
 )
+from pdsketch.lang import dataclass
 from pdsketch.task.draft import Draft
 
 

@@ -7,7 +7,7 @@ quantifiers are moved; `Vocabulary` remembers the type of each.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import final
 
@@ -24,6 +24,7 @@ from pdsketch.lang import (
     Quantified,
     Value,
     Variable,
+    dataclass,
     free_variables,
 )
 from pdsketch.task.formula import FALSE, TRUE, Atom, Every, Formula, Same, Some, Term, Test, both, either

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from typing import final
 
 from pdsketch.core import Ints
-from pdsketch.lang import ObjectType
+from pdsketch.lang import ObjectType, dataclass
 from pdsketch.task.normal import Vocabulary
 
 MATCH, ENUMERATE, OF_TYPE, EQUAL, DIFFERENT, ABSENT, EMIT = range(7)

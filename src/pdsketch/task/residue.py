@@ -8,7 +8,7 @@ make it true.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import final
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pdsketch.budget import Budget
 from pdsketch.core import Bools, Ints, gather, group, owners_of, repeated
+from pdsketch.lang import dataclass
 from pdsketch.task.database import Database, too_large
 from pdsketch.task.formula import (
     Atom,

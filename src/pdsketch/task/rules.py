@@ -9,12 +9,12 @@ where that would multiply operators, a new derived predicate is invented.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from math import prod
 from typing import Literal as OneOf, final
 
-from pdsketch.lang import TRUE as ALWAYS, Action, Expr, Logic, Problem, Update, Value
+from pdsketch.lang import TRUE as ALWAYS, Action, Expr, Logic, Problem, Update, Value, dataclass
 from pdsketch.task.formula import (
     Atom,
     Conjunction,

@@ -7,11 +7,10 @@ operators; derived facts follow and are computed from them by the axioms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
 from pdsketch.core import CSR, Bools, Floats, Ints
-from pdsketch.lang import Fact
+from pdsketch.lang import Fact, dataclass
 
 
 @final

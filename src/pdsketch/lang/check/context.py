@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple, final
 
 from pdsketch.budget import Budget, current
@@ -11,6 +11,7 @@ from pdsketch.lang.check.tables import UNKNOWN, Parameter, Slot, Tables
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.lists import parse_typed
 from pdsketch.lang.reader import Group, Node, Token
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.report import CheckReport, Placed
 from pdsketch.lang.source import Span
 from pdsketch.lang.syntax import Typed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import NamedTuple, TypeVar, final
 
@@ -15,6 +15,7 @@ from pdsketch.lang.check.names import declare_parameters
 from pdsketch.lang.check.tables import UNKNOWN, Parameter, PredicateSignature, Tables
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Action
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.report import CheckReport, duplicate
 from pdsketch.lang.syntax import ActionSyntax, DerivedSyntax, DomainSyntax
 from pdsketch.lang.terms import TRUE, Apply, Equal, Expr, Logic, Quantified, Variable

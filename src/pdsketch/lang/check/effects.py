@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, cast, final
 
 from pdsketch.lang.check.applications import (
@@ -22,6 +22,7 @@ from pdsketch.lang.check.tables import PredicateSignature
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import LARGEST_COST
 from pdsketch.lang.reader import Group, Node, Token
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.report import here
 from pdsketch.lang.terms import (
     TRUE,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, final
 
 from pdsketch.lang.domain import Domain
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.source import Span
 from pdsketch.lang.syntax import DerivedSyntax
 from pdsketch.lang.types import BOOL, Hierarchy, ObjectType, Type, ValueType

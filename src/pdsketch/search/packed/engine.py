@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, final
 
 import numpy as np
@@ -14,7 +14,7 @@ from pdsketch import core
 from pdsketch.budget import Budget, LimitError, current
 from pdsketch.core import Ints
 from pdsketch.heuristics import find_heuristic
-from pdsketch.lang import Step
+from pdsketch.lang import Step, dataclass
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.result import Fate, Outcome, SearchNode, SearchProgress, Status
 from pdsketch.task import Task
