@@ -80,8 +80,14 @@ def _paths() -> list[str]:
     return list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
 
 
+class StoppedError(Exception):
+    """A desk that was stopped judges nothing more."""
+
+
 class Desk:
     """A copy of the sources of its own, with their byte code."""
+
+    is_stopped = False
 
     def __init__(self, number: int, known: dict[str, bool]) -> None:
         self.folder = HOME / f"desk{number}"
@@ -196,12 +202,19 @@ class Desk:
             try:
                 said = _patiently(run, PATIENCE)
             finally:
-                self.stop()  # what the tests have left behind
+                self._end()  # what the tests have left behind
+        if self.is_stopped:
+            raise StoppedError
         if said is None:
             return None, f"nothing was done for {PATIENCE} s"
         return run.returncode, "\n".join(said.strip().splitlines()[-12:])
 
     def stop(self) -> None:
+        """End what runs here, and begin nothing more."""
+        self.is_stopped = True
+        self._end()
+
+    def _end(self) -> None:
         """End what runs here, and what it started."""
         if self.running is not None:
             with suppress(ProcessLookupError):
@@ -325,11 +338,11 @@ def judge_all(
         started = time.monotonic()
         try:
             result, said = desk.judge(mutant)
+        except StoppedError:
+            return
         finally:
             free.put(desk)
         seconds = time.monotonic() - started
-        if stopped.is_set():
-            return
         with lock:
             results[mutant] = result, seconds
             at = len(results)
@@ -412,7 +425,8 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     parser.add_argument("--list", action="store_true", help="list the changes and stop")
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a job in the background of a shell ignores Ctrl-C
+        signal.signal(number, signal.default_int_handler)
     HOME.mkdir(exist_ok=True)
     mutants: Sequence[Change]
     if args.drawn is not None:
