@@ -158,6 +158,8 @@ def forms():
     red, lit = Condition(InputReading("code", 2), 1.0), Condition(InputReading("code", 3), 1.0)
     yield "n", TreeForm(near, [far, red, lit], (0, (1, 0, (2, 1, 0)), (2, 0, 1)), [(0.0,), (1.0,)])
     yield "n", TreeForm(near, [right, red], (0, (1, 0, 1), 1), [(1.0,), (0.0,)])
+    moved = Condition(InputReading("sum", 0, 1, 0, other=0), 1.0, order=True)
+    yield "n", TreeForm(near, [moved], (0, 1, 0), [(0.0,), (1.0,)])
     keys = [InputReading("code", 2), InputReading("code", 3)]
     yield "n", TableForm(near, keys, {(0, 1): (1.0,), (2, 0): (1.0,), (1, 1): (0.0,)}, (0.0,))
     yield "n", TableForm(near, keys, {(0, 1): (0.0,), (2, 0): (1.0,)}, (1.0,))
@@ -186,6 +188,15 @@ def test_forms_are_formulas_of_the_same_truth(name, form):
         goals = [f"(near a {x})" for x in "abcd"] if name == "n" else [f"(some {x})" for x in "abcd"]
         for goal in goals:
             assert model.holds(state, goal, crisp=True) == pds.Model(plain(own)).holds(said, goal, crisp=True)
+
+
+def test_that_more_are_of_one_kind_than_of_another_is_not_written():
+    model = pds.Model(SET)
+    network = model.blanks.network("derived::some::s")
+    here = Condition(InputReading("distance", 0, 1), 1.0, order=True)
+    inner = TreeForm(element(network.signature, 1), [here], (0, 0, 1), [(1.0,), (0.0,)])
+    network.form = CountForm(network.signature, 1, inner, 1, against=inner)
+    assert any(isinstance(node, BlankCall) for node in walk(written_out(model).predicates["some"].body))
 
 
 def plain(domain):

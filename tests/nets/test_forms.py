@@ -21,7 +21,7 @@ from pdsketch.nets.forms import (
     component,
     element,
 )
-from pdsketch.nets.readings import InputReading, readings_of
+from pdsketch.nets.readings import InputReading, reading_of, readings_of
 from pdsketch.nets.signature import Input, Signature, Spec
 
 BOOL = Spec("bool")
@@ -194,6 +194,22 @@ def test_comparisons_come_first_and_only_of_values_of_one_type():
     ]
     gap = readings_of(Signature((PLACE, Input(Spec("float"), type_id="row")), BOOL))
     assert [reading.kind for reading in gap] == ["gap", "gap", "number", "number", "length", "number"]
+
+
+def test_of_three_values_it_is_read_how_far_two_are_apart_once_the_third_has_moved_one():
+    places = Signature((PLACE, PLACE, PLACE), BOOL)
+    sums = [reading for reading in readings_of(places) if reading.kind == "sum"]
+    args = [torch.tensor([[1.0, 2.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[1.0, 3.0]])]
+    assert {one.said(["at", "by", "to"], [2, 2, 2]): one.of(args, places).item() for one in sums} == {
+        "(at + to - by)[0]": 2.0,
+        "(at + to - by)[1]": 4.0,
+        "(at + by - to)[0]": 0.0,
+        "(at + by - to)[1]": 0.0,
+        "(by + to - at)[0]": 0.0,
+        "(by + to - at)[1]": 2.0,
+    }
+    assert [reading_of(one.as_json(), places) for one in sums] == sums
+    assert not any(one.kind == "sum" for one in readings_of(Signature((PLACE, PLACE, CODE), BOOL)))
 
 
 def test_smaller_trees_have_a_test_less_and_smaller_tables_a_row_less():

@@ -75,7 +75,7 @@ def test_the_price_of_several_is_that_of_each():
         return [p.grad.clone() for network in made[:-1] for p in network.parameters() if p.grad is not None]
 
     together = price(lambda: Sparsity(torch.nn.ModuleList(made)).add(0.1))
-    alone = price(lambda: [network.add_sparsity(0.1) for network in made])
+    alone = price(lambda: [Sparsity(network).add(0.1) for network in made])
     without = price(lambda: None)
     assert all(torch.allclose(a, b) for a, b in zip(together, alone, strict=True))
     assert not all(torch.allclose(a, b) for a, b in zip(together, without, strict=True))

@@ -392,7 +392,7 @@ def _threshold(form: ThresholdForm, args: Sequence[Expr]) -> Expr:
 def _counted(form: CountForm, args: Sequence[Expr], fresh: Iterator[int]) -> Expr:
     """That there are so many elements of a set, all different."""
     each = args[form.set]
-    if not isinstance(each, Each):
+    if not isinstance(each, Each) or form.against is not None:
         raise NotWrittenError
     found = []
     for _ in range(form.count):
@@ -472,14 +472,17 @@ def _near(test: Condition, args: Sequence[Expr], signature: Signature) -> Expr:
 
 def _number(reading: InputReading, args: Sequence[Expr]) -> Expr:
     """The number that is read."""
-    if reading.kind not in ("code", "number", "difference", "gap"):
+    if reading.kind not in ("code", "number", "difference", "sum", "gap"):
         raise NotWrittenError
     one = _component(args[reading.first], reading.place)
     if reading.second < 0:
         return one
     other = _component(args[reading.second], reading.other if reading.kind == "gap" else reading.place)
     assert isinstance(one.type, ValueType)
-    return Arithmetic("-", (one, other), replace(one.type, choices=None, alias=None))
+    type_ = replace(one.type, choices=None, alias=None)
+    if reading.kind == "sum":
+        one = Arithmetic("+", (one, _component(args[reading.other], reading.place)), type_)
+    return Arithmetic("-", (one, other), type_)
 
 
 def _component(arg: Expr, place: int) -> Expr:

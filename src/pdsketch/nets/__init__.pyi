@@ -36,7 +36,7 @@ from pdsketch.nets.forms import (
     held_elements as held_elements,
     plain as plain,
 )
-from pdsketch.nets.normalise import bounding as bounding, recording as recording
+from pdsketch.nets.normalise import recording as recording
 from pdsketch.nets.offset import Offset as Offset
 from pdsketch.nets.readings import (
     InputReading as InputReading,

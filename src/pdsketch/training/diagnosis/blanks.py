@@ -213,8 +213,8 @@ class Watched:
         if callee.name in self._watches and 0 not in leading:
             self._watches[callee.name].see(callee, given, leading, result)
 
-    def reports(self, measures: Measures) -> dict[str, BlankReport]:
-        """A report on every blank, once the data has been measured."""
+    def reports(self, measures: Measures, evidence: Mapping[str, int]) -> dict[str, BlankReport]:
+        """A report on every blank, of the data measured, and of the ``evidence`` for truths."""
         trained = set(self.training.model.notes.get(TRAINED, ()))
         uses, reports = uses_of(self.training), {}
         for name, blank in self.training.domain.blanks.items():
@@ -226,6 +226,8 @@ class Watched:
             kinds = [part.form.kind if part.form else "network" for part in formed(network).values()]
             report.form = " if ".join(kinds) or None
             _judge(report, uses[name], measures)
+            if name in evidence and report.examples is not None and not report.writes:
+                report.examples = min(report.examples, evidence[name])
             reports[name] = report
         return reports
 

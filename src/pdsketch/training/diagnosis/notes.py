@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import Action, Predicate
-from pdsketch.nets import bounding
 from pdsketch.tensor import (
     CODEBOOKS,
     CRISP,
@@ -65,7 +64,7 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
     errors, recorder = _Errors(), ExperienceRecorder(notes[TRAINED])
     once = states[training.dataset.once[states]]
     shown = [_spread(states, ROWS), _spread(once, ROWS), _extremes(training, once)]
-    with training.model.blanks.watched(recorder), bounding(training.model):
+    with training.model.blanks.watched(recorder):
         measure(training, np.unique(np.concatenate(shown)), watcher=errors)
     recorder.write(notes)
     every, noise = _seen(training, _spread(once, MOST_SEEN)), errors.noise()
