@@ -18,7 +18,6 @@ from pdsketch.lang import Action, Predicate
 from pdsketch.tensor import (
     CODEBOOKS,
     CRISP,
-    NOISE,
     SPREAD,
     TRAINED,
     VERDICTS,
@@ -60,28 +59,19 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
     with training.model.blanks.watched(recorder):
         measure(training, np.unique(np.concatenate(shown)), watcher=errors)
     recorder.write(notes)
-    every, spread, noise = _seen(training, _spread(once, MOST_SEEN)), errors.spread(), dict[str, Tensor]()
-    for (name, _), own in spread.items():
-        noise[name] = torch.maximum(noise.get(name, own), own)
+    every, spread = _seen(training, _spread(once, MOST_SEEN)), errors.spread()
     seen = {n: v for n, v in every.items() if training.domain.predicates[n].type.prim == "float32"}
-    codes = {name: _codes(training, name, values, noise) for name, values in seen.items()}
+    codes = {name: _codes(training, name, values, spread) for name, values in seen.items()}
     note_codes(notes, codes)
     note_rows(notes, every, codes)
     note_samples(notes, seen)
     notes.pop(CODEBOOKS, None)  # encoders are others now
-    written = {name: own for (name, kept), own in spread.items() if not kept}
-    notes[SPREAD] = {name: own.tolist() for name, own in _bounded(written, seen).items()}
-    notes[NOISE] = {
-        name: float(own.max())
-        for name, own in _bounded(noise, seen).items()
-        if training.domain.predicates[name].role == "encoded"
+    # What is further off than this part of how far a variable moves at all is not known, rather than noisy.
+    notes[SPREAD] = {
+        name: torch.minimum(own, MOST_NOISE * seen[name].std(0, correction=0).double().cpu()).tolist()
+        for name, own in spread.items()
+        if name in seen
     }
-
-
-def _bounded(errors: Mapping[str, Tensor], seen: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Errors, at most as large as ignorance may be called noise."""
-    most = {name: MOST_NOISE * values.std(0, correction=0).double().cpu() for name, values in seen.items()}
-    return {name: torch.minimum(own, most[name]) for name, own in errors.items() if name in most}
 
 
 def note_verdicts(notes: dict[str, Any], verdicts: Mapping[str, Verdict]) -> None:
@@ -182,11 +172,10 @@ class _Errors:
                 amounts = torch.where(counts, off, 0.0).amax(1)[steps]
                 self._amounts.setdefault((predicate.name, kept), []).append(amounts.cpu())
 
-    def spread(self) -> dict[tuple[str, bool], Tensor]:
-        """How far variables come out from what is predicted, in each dimension: two deviations, by name and
-        whether they were kept.
-        """
-        return {
-            key: DEVIATIONS * torch.cat(parts).double().nan_to_num().median(0).values
-            for key, parts in self._amounts.items()
-        }
+    def spread(self) -> dict[str, Tensor]:
+        """How far variables come out from what is predicted, in each dimension: two deviations."""
+        found: dict[str, Tensor] = {}
+        for (name, _), parts in self._amounts.items():
+            one = DEVIATIONS * torch.cat(parts).double().nan_to_num().median(0).values
+            found[name] = torch.maximum(found.get(name, one), one)
+        return found
