@@ -26,6 +26,7 @@ from pdsketch.training.likelihoods import (
     mixture_losses,
     unlikelihood,
 )
+from pdsketch.training.optimiser import PRIORS
 from pdsketch.training.options import Options
 from pdsketch.training.time_slice import TimeSlice, Transition, encode
 from pdsketch.training.training_set import TrainingSet
@@ -40,9 +41,6 @@ Mean = Callable[..., Tensor]
 
 TERMS: Final = ("goal", "precondition", "rarity", "usage", "transition", "lookahead")
 """The summands of the loss, which are weighted by the options of these names."""
-
-PRIORS: Final = ("rarity", "usage")
-"""Those that say what is likely before any example, and hold for a part of a fit only."""
 
 
 @final

@@ -28,7 +28,7 @@ MOST_BAGS: Final = 256
 
 CHOICES: Final = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
 """The parts of the steps at which starts are compared: while the rest of the model takes shape, and not after
-the priors begin to go (`schedules.PRIOR_STRENGTH`), when there must be time to settle. Set by hand."""
+the priors begin to go (`optimiser.PRIORS`), when there must be time to settle. Set by hand."""
 
 CLEAR: Final = 0.05
 """A start whose loss is greater by less than this (nats) is as good; set by hand."""

@@ -19,8 +19,8 @@ from pdsketch.training.forms.simplify import forget
 from pdsketch.training.interrupt import postponed
 from pdsketch.training.losses import Losses, LossMeans
 from pdsketch.training.optimiser import (
+    PRIORS,
     clip,
-    code_prior_strength,
     learning_rate,
     make_optimiser,
     prior_strength,
@@ -80,7 +80,7 @@ class Trainer:
             clock = self._spent("forward", clock)
         states = self.sampler.draw(self.step)
         clock = self._spent("data", clock)
-        held = {"rarity": prior_strength(*self._progress), "usage": code_prior_strength(*self._progress)}
+        held = {name: prior_strength(name, *self._progress) for name in PRIORS}
         for parameter in self.parameters:
             parameter.grad = None
         terms = self.losses.terms(states, held["usage"])
@@ -97,7 +97,9 @@ class Trainer:
     def _update(self) -> None:
         options = self.options
         if options.sparsity:
-            self._sparsity.add(options.sparsity / len(self.train) * prior_strength(*self._progress))
+            self._sparsity.add(
+                options.sparsity / len(self.train) * prior_strength("sparsity", *self._progress)
+            )
         clip(self.parameters)
         for group in self.optimiser.param_groups:
             group["lr"] = options.learning_rate * learning_rate(*self._progress)

@@ -26,8 +26,8 @@ def examine(
 
     ``training`` holds the model and the data, ``states`` and ``held_out`` are examples of it by their number.
     ``reached`` names the blanks that a fit has just trained on these examples: the model then gets notes of
-    it. None: it was trained on others.
-    ``evidence`` says on how many answers of the rarer kind each truth rests, where the fit has looked.
+    it. None: it was trained on others. ``evidence`` says on how many answers of the rarer kind each truth
+    rests, where the fit has looked.
     """
     if reached is not None:
         take_notes(training, states, reached)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import Action, Predicate
-from pdsketch.tensor import CRISP, NOISE, Codes, Quantiser, codes_of, harden, tolerance_of
+from pdsketch.tensor import CRISP, SPREAD, Codes, Quantiser, codes_of, harden, tolerance_of
 from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.likelihoods import differs
@@ -273,7 +273,7 @@ class Comparer:
                 continue
             name, tolerance = predicate.name, tolerance_of(notes, predicate)
             if name in encoded:
-                noisy = name in notes.get(NOISE, {})
+                noisy = name in notes.get(SPREAD, {})
                 self._tolerances[name] = tolerance if noisy else _spread(encoded[name], predicate)
             elif name in training.dataset:
                 width = prod(training.dataset.arrays.shapes[name])

@@ -18,7 +18,6 @@ from pdsketch.lang import Action, Predicate
 from pdsketch.tensor import (
     CODEBOOKS,
     CRISP,
-    NOISE,
     SPREAD,
     TRAINED,
     VERDICTS,
@@ -41,16 +40,9 @@ MOST_SEEN: Final = 50_000
 MOST_NUMBERS: Final = 64
 """Longer vectors are signals: their numbers have no ends of their own that matter. Set by hand."""
 
-QUANTILE: Final = 0.9
-MARGIN: Final = 1.5
-"""Noise is so many times this quantile of errors: to be wrong in a tenth of the steps is not to be noisy.
-
-Both are set by hand.
-"""
-
 DEVIATIONS: Final = 2 / 0.6745
-"""Times the median of normal errors it is two of their deviations. What fails altogether, now and then,
-leaves the median as it is."""
+"""Times the median of normal errors it is two of their deviations. To be wrong altogether, now and then, is
+not to be noisy, and leaves the median as it is."""
 
 MOST_NOISE: Final = 0.5
 """Noise is at most this part of a variable's deviation: more is ignorance. Set by hand."""
@@ -67,25 +59,19 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
     with training.model.blanks.watched(recorder):
         measure(training, np.unique(np.concatenate(shown)), watcher=errors)
     recorder.write(notes)
-    every, noise = _seen(training, _spread(once, MOST_SEEN)), errors.noise()
+    every, spread = _seen(training, _spread(once, MOST_SEEN)), errors.spread()
     seen = {n: v for n, v in every.items() if training.domain.predicates[n].type.prim == "float32"}
-    codes = {name: _codes(training, name, values, noise) for name, values in seen.items()}
+    codes = {name: _codes(training, name, values, spread) for name, values in seen.items()}
     note_codes(notes, codes)
     note_rows(notes, every, codes)
     note_samples(notes, seen)
     notes.pop(CODEBOOKS, None)  # encoders are others now
-    notes[NOISE] = {
-        name: min(float(noise[name].max()), MOST_NOISE * float(seen[name].std(0, correction=0).max()))
-        for name in noise
-        if name in seen and training.domain.predicates[name].role == "encoded"
+    # What is further off than this part of how far a variable moves at all is not known, rather than noisy.
+    notes[SPREAD] = {
+        name: torch.minimum(own, MOST_NOISE * seen[name].std(0, correction=0).double().cpu()).tolist()
+        for name, own in spread.items()
+        if name in seen
     }
-    notes[SPREAD] = _spread_noted(errors.spread(), seen)
-
-
-def _spread_noted(errors: Mapping[str, Tensor], seen: Mapping[str, Tensor]) -> dict[str, list[float]]:
-    """The errors of what is written, at most as large as ignorance may be called noise."""
-    most = {name: MOST_NOISE * values.std(0, correction=0).double().cpu() for name, values in seen.items()}
-    return {name: torch.minimum(own, most[name]).tolist() for name, own in errors.items() if name in most}
 
 
 def note_verdicts(notes: dict[str, Any], verdicts: Mapping[str, Verdict]) -> None:
@@ -187,17 +173,9 @@ class _Errors:
                 self._amounts.setdefault((predicate.name, kept), []).append(amounts.cpu())
 
     def spread(self) -> dict[str, Tensor]:
-        """How far what is written comes out from what is predicted, in each dimension: two deviations."""
-        return {
-            name: DEVIATIONS * torch.cat(parts).double().nan_to_num().median(0).values
-            for (name, kept), parts in self._amounts.items()
-            if not kept
-        }
-
-    def noise(self) -> dict[str, Tensor]:
-        """The noise of each dimension of each float variable."""
+        """How far variables come out from what is predicted, in each dimension: two deviations."""
         found: dict[str, Tensor] = {}
         for (name, _), parts in self._amounts.items():
-            one = MARGIN * torch.cat(parts).double().quantile(QUANTILE, dim=0).nan_to_num()
-            found[name] = one if name not in found else torch.maximum(found[name], one)
+            one = DEVIATIONS * torch.cat(parts).double().nan_to_num().median(0).values
+            found[name] = torch.maximum(found.get(name, one), one)
         return found
