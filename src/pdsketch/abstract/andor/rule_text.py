@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import floor
 from typing import Any, Final, final
@@ -218,22 +218,8 @@ class FunctionRules:
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
-        return {
-            "owner": self.owner,
-            "blank": self.blank,
-            "head": self.head,
-            "writes": self.writes,
-            "rules": [{"result": result, "when": when} for result, when in self.rules],
-            "exact": self.exact,
-            "agreement": self.agreement,
-            "cases": self.cases,
-            "compared_on": self.compared_on,
-            "not_finite": self.not_finite,
-            "off": self.off,
-            "unseen": self.unseen,
-            "corrected": self.corrected,
-            "counter_example": self.counter_example,
-        }
+        rules = [{"result": result, "when": when} for result, when in self.rules]
+        return {**asdict(self), "rules": rules}
 
 
 def _cut(text: str, most: int | None) -> str:
@@ -291,7 +277,7 @@ class RuleWriter:
             rules, on = self._of_set(function), "random sets"
         else:
             assert function.table is not None
-            rules, on = self._of_table(function, function.table), "random combinations"
+            rules, on = self._of_table(function, function.table), "all combinations"
         return FunctionRules(
             function.owner,
             behaviour.name,
@@ -301,7 +287,7 @@ class RuleWriter:
             behaviour.exact,
             behaviour.agreement,
             behaviour.cases,
-            "all combinations" if behaviour.exact else on,
+            on,
             behaviour.not_finite,
             behaviour.off,
             behaviour.unseen,

@@ -421,9 +421,7 @@ def _one_at_a_time(
         flips = translator.tabulated((expr, "single"), [*outer, *inner], single)
     except TooManyCombinationsError:
         return None
-    agreement = min(agreement, bases.agreement, flips.agreement)
-    wrong = wrong or flips.counter_example or bases.counter_example
-    cases = _SETS if bases.cases else 0
+    cases = _SETS if all(table.results.size for table in bases.tables) else 0
     behaviour = Behaviour(
         function.hint,
         False,
