@@ -16,7 +16,6 @@ from pdsketch.nets.forms import (
     CountForm,
     LinearForm,
     TableForm,
-    ThresholdForm,
     TreeForm,
     component,
     element,
@@ -59,7 +58,7 @@ FORMS = {
         [(InputReading("number", 0, place=1), None), (InputReading("code", 1), 3.0)],
         [(1.0, 0.0), (2.0, 0.0), (0.0, 5.0)],
     ),
-    "threshold": ThresholdForm(AHEAD, [(InputReading("distance", 0, 2), None)], (1.5, -1.0)),
+    "threshold": LinearForm(AHEAD, [(InputReading("distance", 0, 2), None)], [(1.5,), (-1.0,)]),
     "at-least": CountForm(
         SOME,
         1,

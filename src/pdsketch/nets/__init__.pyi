@@ -27,7 +27,6 @@ from pdsketch.nets.forms import (
     LinearForm as LinearForm,
     Node as Node,
     TableForm as TableForm,
-    ThresholdForm as ThresholdForm,
     TreeForm as TreeForm,
     component as component,
     design as design,

@@ -24,7 +24,6 @@ from pdsketch.nets import (
     Signature,
     Spec,
     TableForm,
-    ThresholdForm,
     TreeForm,
     component,
     design,
@@ -321,7 +320,8 @@ def _thresholds(
         (error, cut), (wrong, place) = (_cut(own @ by_column, label, by) for by_column in (slopes, short))
         if wrong <= error:
             slopes, error, cut = short, wrong, place
-        form = ThresholdForm(signature, [columns[at] for at in chosen], (-cut, *slopes.tolist()))
+        rows = [(-cut,), *((slope,) for slope in slopes.tolist())]
+        form = LinearForm(signature, [columns[at] for at in chosen], rows)
         yield FormProposal(form, error)
         if error < 1e-9:
             return
