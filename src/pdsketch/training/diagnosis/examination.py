@@ -27,7 +27,7 @@ def examine(
     ``training`` holds the model and the data, ``states`` and ``held_out`` are examples of it by their number.
     ``reached`` names the blanks that a fit has just trained on these examples: the model then gets notes of
     it. None: it was trained on others, and blanks are watched for inputs unlike those.
-    ``evidence`` says on how many answers of the rarer kind each truth rests, where the fit has looked.
+    ``evidence`` says on how many answers each case of a truth rests, where the fit has looked.
     """
     if reached is not None:
         take_notes(training, states, reached)
