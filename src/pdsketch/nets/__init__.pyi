@@ -28,6 +28,7 @@ from pdsketch.nets.forms import (
     Node as Node,
     TableForm as TableForm,
     TreeForm as TreeForm,
+    always as always,
     component as component,
     design as design,
     element as element,

@@ -471,6 +471,11 @@ class ComponentForm(BlankForm):
         return {"kind": "componentwise", "parts": [cast(BlankForm, part).as_json() for part in self.parts]}
 
 
+def always(signature: Signature, truth: bool) -> TreeForm:
+    """The constant truth."""
+    return TreeForm(signature, [], 0, [(float(truth),)])
+
+
 def plain(signature: Signature) -> Signature:
     """What a network takes and returns, however it is used."""
     return Signature(signature.inputs, signature.output)

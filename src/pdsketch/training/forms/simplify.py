@@ -22,6 +22,7 @@ from pdsketch.nets import (
     Spec,
     TableForm,
     TreeForm,
+    always,
     can_read,
     plain,
 )
@@ -427,7 +428,7 @@ class Simplifier:
         )
         found = [form for form, _ in nearly]
         if signature.output == Spec("bool"):
-            found += [TreeForm(signature, [], 0, [(truth,)]) for truth in (1.0, 0.0)]
+            found += [always(signature, truth) for truth in (True, False)]
         said = own.extra_repr() if isinstance(own, BlankForm) else ""
         return [form for form in found if form.extra_repr() != said]
 
