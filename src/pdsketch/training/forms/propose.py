@@ -24,8 +24,8 @@ from pdsketch.nets import (
     Signature,
     Spec,
     TableForm,
-    ThresholdForm,
     TreeForm,
+    always,
     component,
     design,
     element,
@@ -321,7 +321,8 @@ def _thresholds(
         (error, cut), (wrong, place) = (_cut(own @ by_column, label, by) for by_column in (slopes, short))
         if wrong <= error:
             slopes, error, cut = short, wrong, place
-        form = ThresholdForm(signature, [columns[at] for at in chosen], (-cut, *slopes.tolist()))
+        rows = [(-cut,), *((slope,) for slope in slopes.tolist())]
+        form = LinearForm(signature, [columns[at] for at in chosen], rows)
         yield FormProposal(form, error)
         if error < 1e-9:
             return
@@ -521,7 +522,7 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormP
                 score([first, second], members & more)
     scored.sort(key=lambda one: one[0] + 0.02 * one[1])
     for error, _, some, other, k, fewer in scored[:24]:
-        kind = all_of(own, some, not other) if some else TreeForm(own, [], 0, [(1.0,)])
+        kind = all_of(own, some, not other)
         yield FormProposal(CountForm(signature, set_, kind, k, few=fewer), error)
     yield from _compared(signature, set_, tests, true, weights / whole)
     for few in (False, True):
@@ -530,7 +531,7 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormP
             error = float(weights[(enough != few) != true].sum()) / whole
             yield FormProposal(CountForm(signature, set_, inner, 1, few=few), error)
     share = float(weights[true].sum()) / whole
-    yield FormProposal(TreeForm(signature, [], 0, [(1.0 if share > 0.5 else 0.0,)]), min(share, 1.0 - share))
+    yield FormProposal(always(signature, share > 0.5), min(share, 1.0 - share))
 
 
 def _compared(
