@@ -155,11 +155,11 @@ class Simplifier:
         said = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
         for name in said.keys() - spaces.keys():
             self._seen[name] = _sampled(said[name].args)
-            exact = (one.form for one in propose(self.slots[name].signature, said[name]) if not one.error)
-            form = min(exact, key=lambda form: self._price(name, form), default=None)
-            if form is None:
+            proposed = propose(self.slots[name].signature, said[name])
+            best = min(proposed, key=lambda one: (one.error, self._price(name, one.form)), default=None)
+            if best is None:
                 return None
-            self.slots[name].inner = form
+            self.slots[name].inner = best.form
         now = self.judge()
         if now.total:
             return None
