@@ -85,8 +85,8 @@ def search_by_rules(
 def _left_out(problems: Problems, i: int) -> str | None:
     """Why the rules of the model are not those of a problem; None: they are."""
     options = problems.options
-    if problems.proposes:
-        return "left out: values are proposed for arguments"
+    if problems.samples:
+        return "left out: actions take values that cannot be listed"
     if options.snap:
         return "left out: states are snapped"
     return "left out: it knows nothing of what failed" if problems.remembers(i) else None
