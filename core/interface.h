@@ -84,8 +84,8 @@ typedef struct {
 
 /* `costs`, one an operator, may be null. */
 PDS_EXPORT int32_t pds_search_new(const pds_task* task, const pds_phase* phases, int64_t n_phases,
-                                  int64_t most_expansions, int32_t per_effect, const double* costs,
-                                  pds_search** made, const pds_limits* limits);
+                                  int64_t most_expansions, int32_t per_effect, const double* costs, pds_search** made,
+                                  const pds_limits* limits);
 PDS_EXPORT void pds_search_free(pds_search* search);
 /* Goes on for about so many seconds; says in `found` how far it came. */
 PDS_EXPORT int32_t pds_search_run(pds_search* search, double seconds, int32_t* found, const pds_limits* limits);

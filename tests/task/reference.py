@@ -21,7 +21,7 @@ class Left:
 
 
 def narrowed(draft, facts, axioms=()):
-    """The task that `pdsketch.task.narrowing` promises, a list for each field of `Small`.
+    """The task that `pdsketch.task.narrowing` promises, a list for each field of `Narrowed`.
 
     ``axioms`` are further ones, of a goal; ``facts`` describe all facts.
     """

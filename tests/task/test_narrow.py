@@ -12,9 +12,10 @@ from tests.task import reference
 from tests.task.drafts import drafts
 
 from pdsketch.budget import Budget, OutOfMemoryError, OutOfTimeError, current
+from pdsketch.core import narrow
 from pdsketch.core.rows import CSR, csr_of
 from pdsketch.task.draft import Draft
-from pdsketch.task.narrowing import Facts, narrowed, prepare, prepare_goal, simplify
+from pdsketch.task.narrowing import Facts, prepare, prepare_goal, simplify
 
 NONE = np.zeros(0, np.bool_)
 
@@ -72,7 +73,7 @@ def test_a_goal_may_be_added_with_facts_of_its_own(drawn, data):
     prepared = prepare(draft, derived, layer, current())
     expected = reference.narrowed(wanted, more, axioms)
     for _ in range(2):  # what was made ready is not used up
-        check(narrowed(prepared, goal, init, NONE, current()), expected)
+        check(narrow(prepared, goal, init, NONE, current()), expected)
 
 
 def long_chain(n):

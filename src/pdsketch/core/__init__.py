@@ -10,7 +10,7 @@ from pdsketch.core.arrays import Bools, Floats, Ints, Longs
 from pdsketch.core.library import library
 from pdsketch.core.preparation import (
     Join,
-    OwnRows,
+    Narrowed,
     PreparedDraft,
     PreparedGoal,
     States,
@@ -45,7 +45,7 @@ __all__ = [
     "Ints",
     "Join",
     "Longs",
-    "OwnRows",
+    "Narrowed",
     "Phase",
     "Posed",
     "PreparedDraft",

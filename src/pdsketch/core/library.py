@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import UNLIMITED, Budget, LimitError, OutOfMemoryError, OutOfTimeError
+from pdsketch.core.rows import CSR
 from pdsketch.lang import error
 
 VERSION: Final = 5
@@ -27,18 +28,6 @@ LIMITS: Final[dict[int, type[LimitError]]] = {_OUT_OF_TIME: OutOfTimeError, _OUT
 """What each answer that names a limit raises."""
 
 Array = NDArray[Any]
-
-
-class Rows(Protocol):
-    """Lists of ints in two arrays, as `CSR`."""
-
-    @property
-    def starts(self) -> Array:
-        """Where each row starts, and where the last one ends."""
-
-    @property
-    def items(self) -> Array:
-        """The items of all rows."""
 
 
 class GroundedTask(Protocol):
@@ -55,17 +44,17 @@ class GroundedTask(Protocol):
     @property
     def costs(self) -> Array: ...  # noqa: D102
     @property
-    def preconditions(self) -> Rows: ...  # noqa: D102
+    def preconditions(self) -> CSR: ...  # noqa: D102
     @property
-    def effects(self) -> Rows: ...  # noqa: D102
+    def effects(self) -> CSR: ...  # noqa: D102
     @property
-    def conditions(self) -> Rows: ...  # noqa: D102
+    def conditions(self) -> CSR: ...  # noqa: D102
     @property
-    def heads(self) -> Rows: ...  # noqa: D102
+    def heads(self) -> CSR: ...  # noqa: D102
     @property
     def axiom_heads(self) -> Array: ...  # noqa: D102
     @property
-    def axiom_bodies(self) -> Rows: ...  # noqa: D102
+    def axiom_bodies(self) -> CSR: ...  # noqa: D102
     @property
     def axiom_layers(self) -> Array: ...  # noqa: D102
 
@@ -169,7 +158,7 @@ class Arrays:
         self._kept.append(kept)
         return int(kept.ctypes.data)
 
-    def rows(self, rows: Rows) -> RowsStructure:
+    def rows(self, rows: CSR) -> RowsStructure:
         """Rows of ints."""
         return RowsStructure(
             len(rows.starts) - 1, self.at(rows.starts, np.int32), self.at(rows.items, np.int32)

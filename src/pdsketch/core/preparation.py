@@ -15,13 +15,13 @@ from pdsketch.core.library import (
     Arrays,
     GroundedTask,
     Owned,
-    Rows,
     RowsStructure,
     TaskStructure,
     call,
     declare,
     function,
 )
+from pdsketch.core.rows import CSR
 
 declare(
     {
@@ -130,30 +130,28 @@ class DraftedTask(Protocol):
     """What the engine reads of a `Draft`."""
 
     @property
-    def preconditions(self) -> Rows: ...  # noqa: D102
+    def preconditions(self) -> CSR: ...  # noqa: D102
     @property
     def costs(self) -> Array: ...  # noqa: D102
     @property
     def owners(self) -> Array: ...  # noqa: D102
     @property
-    def conditions(self) -> Rows: ...  # noqa: D102
+    def conditions(self) -> CSR: ...  # noqa: D102
     @property
-    def heads(self) -> Rows: ...  # noqa: D102
+    def heads(self) -> CSR: ...  # noqa: D102
     @property
     def axiom_heads(self) -> Array: ...  # noqa: D102
     @property
-    def axiom_bodies(self) -> Rows: ...  # noqa: D102
-
-
-class OwnRows(NamedTuple):
-    """Lists of ints in two arrays."""
-
-    starts: Array
-    items: Array
+    def axiom_bodies(self) -> CSR: ...  # noqa: D102
 
 
 class Narrowed(NamedTuple):
-    """A task that was made of a draft, see `core/narrow.hpp`."""
+    """A task without names, made of a draft, see `core/narrow.hpp`.
+
+    ``kept`` are the facts of the draft that are left, ``chosen`` the operators; in ``init`` derived facts are
+    false. ``possible`` says of every literal of the draft whether it can hold. An impossible goal leaves what
+    of the goal can never hold, with nothing that could reach it.
+    """
 
     solvable: bool
     kept: Array
@@ -162,12 +160,12 @@ class Narrowed(NamedTuple):
     goal: Array
     chosen: Array
     costs: Array
-    preconditions: OwnRows
-    effects: OwnRows
-    conditions: OwnRows
-    heads: OwnRows
+    preconditions: CSR
+    effects: CSR
+    conditions: CSR
+    heads: CSR
     axiom_heads: Array
-    axiom_bodies: OwnRows
+    axiom_bodies: CSR
     axiom_layers: Array
     possible: Array
 
@@ -180,9 +178,7 @@ class PreparedDraft(Owned):
     are operators that are one ground action; ``budget`` bounds the making.
     """
 
-    def __init__(
-        self, draft: DraftedTask, derived: Array, layer: Array, groups: Rows, budget: Budget
-    ) -> None:
+    def __init__(self, draft: DraftedTask, derived: Array, layer: Array, groups: CSR, budget: Budget) -> None:
         super().__init__("pds_draft_free")
         self._arrays = own = Arrays()  # which the library reads as long as this lives
         given = _DraftArrays(
@@ -217,7 +213,7 @@ class PreparedGoal(Owned):
         self,
         literals: Array,
         axiom_heads: Array,
-        axiom_bodies: Rows,
+        axiom_bodies: CSR,
         *,
         possible: bool,
         n_facts: int,
@@ -249,11 +245,13 @@ def narrow(draft: PreparedDraft, goal: PreparedGoal, init: Array, free: Array, b
     brief = draft.size < _BRIEF
     call("pds_narrow", draft.handle, goal.handle, *state, *places, budget=budget, brief=brief)
     task = found.task
+    whole = np.zeros(task.n_facts, np.bool_)
+    whole[: task.n_basic] = _copied(task.init, task.n_basic, np.bool_)
     return Narrowed(
         bool(found.solvable),
         _copied(found.kept, task.n_facts, np.int32),
         task.n_basic,
-        _copied(task.init, task.n_basic, np.bool_),
+        whole,
         _copied(task.goal, task.n_goal, np.int32),
         _copied(found.chosen, task.n_operators, np.int32),
         _copied(task.costs, task.n_operators, np.float64),
@@ -275,9 +273,9 @@ def _copied(address: int | None, size: int, kind: Any) -> Array:
     return array
 
 
-def _copied_rows(rows: RowsStructure) -> OwnRows:
+def _copied_rows(rows: RowsStructure) -> CSR:
     starts = _copied(rows.starts, rows.n + 1, np.int32)
-    return OwnRows(starts, _copied(rows.items, int(starts[-1]), np.int32))
+    return CSR(starts, _copied(rows.items, int(starts[-1]), np.int32))
 
 
 @final

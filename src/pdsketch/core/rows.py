@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.core.arrays import Bools, Ints, Longs
+from pdsketch.core.arrays import Ints, Longs
 from pdsketch.lang import dataclass
 
 
@@ -67,31 +67,9 @@ def group(owners: NDArray[np.integer], items: NDArray[np.integer], n_rows: int) 
     return CSR(starts, items[order].astype(np.int32, copy=False))
 
 
-def stack(parts: Sequence[CSR]) -> CSR:
-    """The rows of all parts, one part after the other."""
-    counts = np.concatenate([np.diff(part.starts) for part in parts])
-    return CSR(starts_of(counts), np.concatenate([part.items for part in parts]).astype(np.int32))
-
-
 def distinct(values: NDArray[np.integer]) -> NDArray[np.integer]:
     """The values in order, each once: by sorting, which on large arrays is faster than numpy's hashing."""
     ordered = np.sort(values)
     new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
     return ordered[new]
-
-
-def invert(rows: CSR, n_items: int) -> CSR:
-    """The rows in which each item stands."""
-    return group(rows.items, owners_of(rows), n_items)
-
-
-def emptied(rows: CSR, out: Bools) -> CSR:
-    """The rows, those that are out made empty."""
-    lengths = np.diff(rows.starts)
-    return CSR(starts_of(np.where(out, 0, lengths)), rows.items[np.repeat(~out, lengths)])
-
-
-def filtered(rows: CSR, kept: Bools) -> CSR:
-    """The rows with the items that are kept."""
-    return CSR(starts_of(kept.view(np.uint8))[rows.starts], rows.items[kept])

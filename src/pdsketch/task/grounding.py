@@ -11,7 +11,7 @@ from typing import Final, final
 import numpy as np
 
 from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryError, current
-from pdsketch.core import Ints, Longs
+from pdsketch.core import Ints, Longs, Narrowed
 from pdsketch.lang import Error, Fact, Problem, Span, components, dataclass
 from pdsketch.task.bodies import Bodies, bodies_of
 from pdsketch.task.compiler import compile_rules
@@ -19,7 +19,7 @@ from pdsketch.task.database import Database, too_large
 from pdsketch.task.draft import Draft, Drafter
 from pdsketch.task.formula import Atom, Formula, atoms_of, parts_of
 from pdsketch.task.fragment import classify
-from pdsketch.task.narrowing import Facts, Small, simplify
+from pdsketch.task.narrowing import Facts, simplify
 from pdsketch.task.normal import Vocabulary, normalize
 from pdsketch.task.numeric import Numbers
 from pdsketch.task.program import JoinRelation, relation_of
@@ -98,7 +98,7 @@ class Grounding:
             raise too_large(self._counts, _spans(self.problem), _allowed()) from None
 
     @cached_property
-    def small(self) -> Small:
+    def small(self) -> Narrowed:
         """What is left of the draft."""
         with self._named():
             return simplify(self.draft, self.facts(), _allowed())
@@ -152,7 +152,7 @@ class Grounding:
         with self._named():
             return self.named(self.small)
 
-    def named(self, small: Small) -> Task:
+    def named(self, small: Narrowed) -> Task:
         """A simplified draft with its names."""
         # Names take more than what they name.
         _allowed().reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
@@ -176,7 +176,7 @@ class Grounding:
         return found
 
 
-def task_of(small: Small, facts: tuple[Fact, ...], operators: Sequence[tuple[str, ...]]) -> Task:
+def task_of(small: Narrowed, facts: tuple[Fact, ...], operators: Sequence[tuple[str, ...]]) -> Task:
     """A simplified draft with the names of its facts and operators."""
     goal, init, n_basic = small.goal, small.init, small.n_basic
     if not small.solvable:

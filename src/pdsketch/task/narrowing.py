@@ -15,9 +15,8 @@ from pdsketch.budget import Budget
 from pdsketch.core import (
     CSR,
     Bools,
-    Floats,
     Ints,
-    OwnRows,
+    Narrowed,
     PreparedDraft,
     PreparedGoal,
     csr_of,
@@ -42,37 +41,11 @@ class Facts:
     layer: Ints
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Small:
-    """A task without names. ``kept`` are the facts of the draft that are left, ``chosen`` the operators.
-
-    ``possible`` says of every literal of the draft whether it can hold. An
-    impossible goal leaves what of the goal can never hold, with nothing that could reach it.
-    """
-
-    kept: Ints
-    n_basic: int
-    init: Bools
-    goal: Ints
-    chosen: Ints
-    costs: Floats
-    preconditions: CSR
-    effects: CSR
-    conditions: CSR
-    heads: CSR
-    axiom_heads: Ints
-    axiom_bodies: CSR
-    axiom_layers: Ints
-    possible: Bools
-    solvable: bool
-
-
-def simplify(draft: Draft, facts: Facts, budget: Budget) -> Small:
+def simplify(draft: Draft, facts: Facts, budget: Budget) -> Narrowed:
     """A draft from its initial state to its own goal."""
     prepared = prepare(draft, facts.derived, facts.layer, budget)
     goal = prepare_goal(draft.goal, (), possible=draft.possible)
-    return narrowed(prepared, goal, facts.init, facts.free, budget)
+    return narrow(prepared, goal, facts.init, facts.free, budget)
 
 
 def prepare(draft: Draft, derived: Bools, layer: Ints, budget: Budget) -> PreparedDraft:
@@ -103,34 +76,3 @@ def prepare_goal(
     heads = np.array([head for head, _ in axioms], np.int32)
     bodies = csr_of([body for _, body in axioms])
     return PreparedGoal(literals, heads, bodies, possible=possible, n_facts=n_facts, layer=layer)
-
-
-def narrowed(draft: PreparedDraft, goal: PreparedGoal, init: Bools, free: Bools, budget: Budget) -> Small:
-    """The task of a ``draft`` from a state to a ``goal``, made within ``budget``.
-
-    ``init`` is the truth of the draft's first facts; ``free`` ones may be false, too.
-    """
-    found = narrow(draft, goal, init, free, budget)
-    whole = np.zeros(len(found.kept), np.bool_)
-    whole[: found.n_basic] = found.init
-    return Small(
-        kept=found.kept,
-        n_basic=found.n_basic,
-        init=whole,
-        goal=found.goal,
-        chosen=found.chosen,
-        costs=found.costs,
-        preconditions=_csr(found.preconditions),
-        effects=_csr(found.effects),
-        conditions=_csr(found.conditions),
-        heads=_csr(found.heads),
-        axiom_heads=found.axiom_heads,
-        axiom_bodies=_csr(found.axiom_bodies),
-        axiom_layers=found.axiom_layers,
-        possible=found.possible,
-        solvable=found.solvable,
-    )
-
-
-def _csr(rows: OwnRows) -> CSR:
-    return CSR(rows.starts, rows.items)

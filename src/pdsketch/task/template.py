@@ -15,10 +15,10 @@ from typing import Final, final
 import numpy as np
 
 from pdsketch.budget import current
-from pdsketch.core import CSR, Bools, Ints, PreparedDraft, PreparedGoal, gather
+from pdsketch.core import CSR, Bools, Ints, PreparedDraft, PreparedGoal, gather, narrow
 from pdsketch.lang import Domain, Expr, Fact, Hierarchy, ObjectType, Predicate, Problem, components, names_in
 from pdsketch.task.grounding import Grounding, task_of
-from pdsketch.task.narrowing import narrowed, prepare
+from pdsketch.task.narrowing import prepare
 from pdsketch.task.task import Task
 
 KEPT: Final = 32
@@ -86,7 +86,7 @@ class Template:
     def task(self, init: Bools, goal: GoalFormula) -> Task:
         """The task from a state to a ``goal``; ``init`` is the truth of every fact of ``numbers``."""
         wanted = self._wanted(goal)
-        small = narrowed(self._draft, wanted.goal, init, init[:0], current())
+        small = narrow(self._draft, wanted.goal, init, init[:0], current())
         facts = map(wanted.names.__getitem__, small.kept.tolist())
         return task_of(small, tuple(facts), [self._operators[i] for i in small.chosen.tolist()])
 
