@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from html import escape
 from itertools import product
 from operator import add, floordiv, mul, sub, truediv
 from struct import pack, unpack
@@ -135,5 +134,7 @@ def show_atom(atom: Fact | tuple[Any, ...]) -> str:
 
 def html_table(title: str, rows: Iterable[Sequence[str]]) -> str:
     """A title and a table of plain text."""
+    from html import escape
+
     lines = (f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<div><b>{escape(title)}</b></div><table>{''.join(lines)}</table>"
