@@ -45,6 +45,7 @@ def test_json_gives_each_predicate_its_role(capsys) -> None:
         "derived::is-clean::f",
         "action::wait::process",
     ]
+    assert summary["blanks"][-1]["inputs"] == ["look", "int64[choices=4]"]
 
 
 def test_a_problem_is_shown_with_the_domain_beside_it(capsys) -> None:
