@@ -36,7 +36,7 @@ from pdsketch.training.fitting import open_training_set
 
 SECONDS = 10
 MEGABYTES = 1500
-"""What reading one small file may take, of the processor and of memory; one that waits is ended by its lane."""
+"""What reading one small file may take of the processor and of memory; a lane ends one that waits."""
 
 Use = Callable[[Path], Any]
 
