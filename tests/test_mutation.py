@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -193,6 +193,8 @@ def test_the_tests_of_a_functions_own_room_are_asked_first():
     functions = {"tests/cli/a.py::specific": calls, "tests/lang/b.py::broad": {*calls, "g", "h"}}
     found = Touched(dict.fromkeys(functions, 30.0), functions)
     assert found.tests("lang/load.py@read")[0] == ("lang/b.py::broad",)
+    many = Touched(defaultdict(float), {f"tests/lang/{i}.py::one": calls for i in range(20)})
+    assert len(many.tests("lang/load.py@read")[0]) == 20
     homes = {"budget.py@f": "tests/test_", "pdsketch_paper/babyai/maze.py@f": "paper/tests/babyai"}
     assert {function: home_of(function) for function in homes} == homes
 

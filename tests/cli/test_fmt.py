@@ -87,6 +87,9 @@ def test_stdin_goes_to_stdout(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(MESSY.encode())))
     assert main(["fmt", "-"]) == 0
     assert capsys.readouterr().out == TIDY
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(MESSY.encode())))
+    assert main(["fmt", "-", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["text"] == TIDY
 
 
 def test_the_shipped_files_are_in_canonical_layout() -> None:

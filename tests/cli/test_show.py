@@ -45,6 +45,7 @@ def test_json_gives_each_predicate_its_role(capsys) -> None:
         "derived::is-clean::f",
         "action::wait::process",
     ]
+    assert summary["blanks"][-1]["inputs"] == ["look", "int64[choices=4]"]
 
 
 def test_a_problem_is_shown_with_the_domain_beside_it(capsys) -> None:
@@ -135,3 +136,11 @@ def test_a_cycle_of_derived_predicates_is_drawn() -> None:
         " (:derived (b ?x) (exists (?y) (and (e ?x ?y) (a ?y)))))"
     )
     ET.fromstring(to_svg(graph_of(domain)))
+
+
+def test_names_may_hold_what_means_something_in_xml() -> None:
+    domain = parse_domain("(define (domain d) (:predicates (a&b<c) (e)) (:derived (p) (and (a&b<c) (e))))")
+    texts = [
+        text for element in ET.fromstring(to_svg(graph_of(domain))).iter() for text in element.itertext()
+    ]
+    assert any("a&b<c" in text for text in texts)

@@ -86,6 +86,15 @@ def test_the_holder_may_take_it_again(tmp_path):
     assert os.listdir(tmp_path / "folder") == []
 
 
+def test_a_lock_has_the_permissions_of_the_umask(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with lock_folder(tmp_path):
+            assert (tmp_path / LOCK).stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)
+
+
 def test_files_of_one_folder_are_locked_one_by_one(tmp_path):
     with lock_file(tmp_path / "a"), lock_file(tmp_path / "b"):
         pass

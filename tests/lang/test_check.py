@@ -27,7 +27,7 @@ from pdsketch.lang.terms import (
     Variable,
     walk,
 )
-from pdsketch.lang.types import FLOAT, ObjectType, ValueType
+from pdsketch.lang.types import FLOAT, INT, ObjectType, ValueType
 
 ITEM = ObjectType(("item",))
 
@@ -431,6 +431,14 @@ def test_of_two_tolerances_the_declared_or_the_larger_counts(formula, tolerance)
         (n [return_type=int64]))
       (:derived (same) {formula}))""")
     assert domain.predicates["same"].body.tolerance == tolerance
+
+
+def test_a_type_may_stand_before_the_one_it_stands_on():
+    domain = parse_domain("""(define (domain d) (:types height - level level - number5 number5 - int64
+      box - thing) (:predicates (at [return_type=height] ?b - box)))""")
+    assert set(domain.value_types) == {"height", "level", "number5"}
+    assert domain.predicates["at"].type == INT
+    assert set(domain.hierarchy.names) == {"object", "box", "thing"}
 
 
 def test_a_division_of_ints_is_a_float():

@@ -9,7 +9,6 @@ from pdsketch.lang.semantics import (
     StaticContext,
     applicable,
     apply,
-    cost,
     encode,
     evaluate,
     holds,
@@ -402,8 +401,9 @@ class TestEffects:
             (:action b :parameters () :effect (p))"""
         world = world_of(body, "i - item")
         state = {("weight", "i"): 4}
-        assert cost(world, state, ("a", "i")) == 4
-        assert cost(world, state, ("b",)) == 0
+        actions = world.domain.actions
+        assert evaluate(world, state, actions["a"].cost, {"?o": "i"}) == 4
+        assert actions["b"].cost is None
         assert ("total-cost",) not in apply(world, state, ("a", "i"))
 
 

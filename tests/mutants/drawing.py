@@ -23,7 +23,7 @@ from tests.mutants.changes import Change, Definition, of_cpp, of_python
 SECONDS = 40.0
 """Of the processor, as recorded: the tests of a change are not asked beyond."""
 FILES = 8
-"""Files of tests that a change is asked of: the importing takes longer than the tests."""
+"""Files of tests of other rooms that a change is asked of: the importing takes longer than the tests."""
 ENGINE = ("core", "task", "search/packed")
 """The tests of the engine in C++, which a recording does not see into."""
 LONGEST_OF_ENGINE = 10.0
@@ -105,13 +105,14 @@ class Touched:
         chosen: list[str] = []
         total = 0.0
         known = self._of.get(function) or self._of.get(function.partition("@")[0], ())
-        for test in sorted(known, key=lambda test: not test.startswith(home_of(function))):
-            file = test.partition("::")[0]
+        home = home_of(function)
+        for test in sorted(known, key=lambda test: not test.startswith(home)):
+            new = files if test.startswith(home) else files | {test.partition("::")[0]}
             seconds = self.seconds[test]
-            if (chosen and total + seconds > SECONDS) or len(files | {file}) > FILES:
+            if (chosen and total + seconds > SECONDS) or len(new) > FILES:
                 continue
             chosen.append(test.removeprefix("tests/"))
-            files.add(file)
+            files = new
             total += seconds
         return tuple(chosen), max((self.seconds[test_path(name)] for name in chosen), default=0.0)
 

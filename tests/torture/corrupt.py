@@ -36,7 +36,7 @@ from pdsketch.training.fitting import open_training_set
 
 SECONDS = 10
 MEGABYTES = 1500
-"""What reading one small file may take."""
+"""What reading one small file may take of the processor and of memory; a lane ends one that waits."""
 
 Use = Callable[[Path], Any]
 
@@ -49,16 +49,16 @@ def bounded() -> Iterator[None]:
         raise TimeoutError(f"more than {SECONDS} s")
 
     has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    before = signal.signal(signal.SIGALRM, stop)
+    before = signal.signal(signal.SIGPROF, stop)
     limits = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (has + (MEGABYTES << 20), limits[1]))
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         resource.setrlimit(resource.RLIMIT_AS, limits)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGPROF, before)
 
 
 def judged(read: Callable[[], str], whole: str | None) -> list[Loss]:

@@ -255,7 +255,7 @@ def _settings(analysis: TextAnalysis, place: _Place) -> Iterator[Completion]:
         isinstance(before, Token) and before.text.endswith("=")
     ):
         yield from (c for c in _types(analysis, values=True) if c.label not in _object_types(analysis))
-    elif len(place.path) > 1 and (place.position == 0):
+    elif place.position == 0:
         yield from (Completion(word, "keyword") for word in ("return_type=", "choices=", "tolerance="))
 
 

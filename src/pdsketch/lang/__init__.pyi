@@ -46,6 +46,7 @@ from pdsketch.lang.domain import (
     Problem as Problem,
     Role as Role,
 )
+from pdsketch.lang.evaluation import StaticContext as StaticContext
 from pdsketch.lang.lists import (
     is_name as is_name,
     is_object_name as is_object_name,
@@ -103,7 +104,6 @@ from pdsketch.lang.rewrite import (
     unfold_all as unfold_all,
 )
 from pdsketch.lang.semantics import (
-    StaticContext as StaticContext,
     TNorm as TNorm,
     applicable as applicable,
     applicable_steps as applicable_steps,

@@ -9,6 +9,7 @@ from pdsketch.lang.diagnostics import Note, nearest
 from pdsketch.lang.lists import is_name, is_settings, is_word, parse_settings, parse_typed, type_at
 from pdsketch.lang.reader import PARTS, SECTIONS, Group, Node, Token
 from pdsketch.lang.report import CheckReport, count
+from pdsketch.lang.source import Span
 from pdsketch.lang.syntax import (
     ActionSyntax,
     DerivedSyntax,
@@ -17,7 +18,6 @@ from pdsketch.lang.syntax import (
     ProblemSyntax,
     Setting,
     Typed,
-    TypeSyntax,
 )
 
 # The declarations of predicates and functions, out of S-expressions.
@@ -68,24 +68,18 @@ def parse_predicates(items: Sequence[Node], report: CheckReport) -> list[Predica
 def parse_functions(items: Sequence[Node], report: CheckReport) -> list[PredicateSyntax]:
     """``(f ?x) (g ?x) - number``: the type behind a dash holds for all functions before it."""
     found: list[PredicateSyntax] = []
-    waiting: list[PredicateSyntax] = []
-    at = 0
-
-    def settle(type_: TypeSyntax | None) -> None:
-        found.extend(function._replace(is_function=True, returns=type_) for function in waiting)
-        waiting.clear()
-
+    at = typed = 0
     while at < len(items):
         item = items[at]
-        if isinstance(item, Token) and item.text == "-":
-            type_, at = type_at(items, at + 1, item, report)
-            settle(type_)
-            continue
         at += 1
+        if isinstance(item, Token) and item.text == "-":
+            type_, at = type_at(items, at, item, report)
+            found[typed:] = [function._replace(returns=type_) for function in found[typed:]]
+            typed = len(found)
+            continue
         function = parse_predicate(item, report, what="a function")
         if function is not None:
-            waiting.append(function)
-    settle(None)
+            found.append(function._replace(is_function=True))
     return found
 
 
@@ -124,7 +118,7 @@ def parse_definition(
         report.error(
             "empty-file",
             f"this file holds no {kind or 'domain or problem'}",
-            _Place(0, 0),
+            Span(report.source, 0, 0),
             help=f"begin with (define ({kind or 'domain'} NAME) …)",
         )
         return None
@@ -132,11 +126,11 @@ def parse_definition(
         report.error("trailing-text", "something stands behind the end of the definition", extra)
         break
     top = nodes[0]
-    if not _is_list(top) or not isinstance(top, Group) or not is_word(top.items, 0, "define"):
+    if not isinstance(top, Group) or top.bracket != "(" or top.head != "define":
         report.error(
             "not-a-definition",
             f"wanted (define ({kind or 'domain'} NAME) …)",
-            top if isinstance(top, Token) else _Place(top.start, top.start + 1),
+            top if isinstance(top, Token) else Span(report.source, top.start, top.start + 1),
         )
         return None
     return _header(top, report, kind)
@@ -385,18 +379,3 @@ def _atoms(items: Sequence[Node], report: CheckReport) -> list[Token]:
         else:
             report.error("bad-section", "wanted a keyword such as `:typing`", item)
     return found
-
-
-def _is_list(node: Node) -> bool:
-    return isinstance(node, Group) and node.bracket == "("
-
-
-@final
-class _Place:
-    """A place without a node."""
-
-    __slots__ = ("end", "start")
-
-    def __init__(self, start: int, end: int) -> None:
-        self.start = start
-        self.end = end

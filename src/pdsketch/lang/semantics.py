@@ -21,24 +21,6 @@ from pdsketch.lang.rewrite import conjuncts
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr, Update, free_variables
 
-__all__ = [
-    "Bindings",
-    "EvaluationContext",
-    "State",
-    "StaticContext",
-    "Step",
-    "TNorm",
-    "applicable",
-    "applicable_steps",
-    "apply",
-    "apply_at",
-    "bind",
-    "cost",
-    "encode",
-    "evaluate",
-    "holds",
-]
-
 TNorm = Literal["godel", "product", "lukasiewicz"]
 """What connectives mean on degrees of truth; on true and false all of them agree with this module."""
 
@@ -89,12 +71,6 @@ def applicable_steps(
     parts.sort(key=lambda part: max((places[name] for name in free_variables(part)), default=-1))
     for found in EvaluationContext(static, state).satisfying(action.parameters, parts, {}):
         yield (name, *(found[parameter] for parameter in places))
-
-
-def cost(static: StaticContext, state: State, step: Step) -> float:
-    """What a step costs where the metric is ``total-cost``: 0 unless the action says so."""
-    stated = static.domain.actions[step[0]].cost
-    return 0 if stated is None else evaluate(static, state, stated, bind(static, step))
 
 
 def apply(static: StaticContext, state: State, step: Step) -> dict[Fact, Data]:

@@ -12,7 +12,7 @@ rooms match on these nodes and assume what the checker promises:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Literal, TypeVar, final
 
@@ -261,6 +261,13 @@ class Update:
     variables: tuple[Variable, ...] = ()
     condition: Expr = TRUE
     span: Span | None = field(default=None, compare=False, repr=False)
+
+
+def conjunction(parts: Sequence[Expr]) -> Expr:
+    """Some expressions as one that is true if all are."""
+    if not parts:
+        return TRUE
+    return parts[0] if len(parts) == 1 else Logic("and", tuple(parts), parts[0].span)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

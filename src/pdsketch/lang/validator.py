@@ -9,8 +9,9 @@ from typing import Any, final
 from pdsketch.lang.data import show_atom, shown
 from pdsketch.lang.diagnostics import Diagnostic, Error
 from pdsketch.lang.domain import LARGEST_COST, Data, Fact, Problem
+from pdsketch.lang.evaluation import Bindings, EvaluationContext, StaticContext
 from pdsketch.lang.records import dataclass
-from pdsketch.lang.semantics import Bindings, EvaluationContext, StaticContext, apply_at, bind
+from pdsketch.lang.semantics import apply_at, bind
 from pdsketch.lang.steps import Step, is_step, resolve
 from pdsketch.lang.terms import Expr, Logic, Quantified, free_variables
 

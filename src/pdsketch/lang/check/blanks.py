@@ -17,7 +17,7 @@ from pdsketch.lang.lists import is_settings, parse_settings
 from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import CheckReport, here
 from pdsketch.lang.syntax import Setting
-from pdsketch.lang.terms import TRUE, BlankCall, Each, Expr, Logic, Variable
+from pdsketch.lang.terms import BlankCall, Each, Expr, Variable, conjunction
 from pdsketch.lang.types import BOOL, ObjectType, Type, ValueType
 
 
@@ -142,10 +142,7 @@ def _argument(ctx: Context, node: Node, scope: Scope) -> Expr | None:
         return body
     if not is_set:
         return body
-    condition: Expr = TRUE
-    if conditions:
-        condition = conditions[0] if len(conditions) == 1 else Logic("and", conditions, conditions[0].span)
-    return Each(variables, condition, body, ctx.span(node))
+    return Each(variables, conjunction(conditions), body, ctx.span(node))
 
 
 Parts = tuple[tuple[Variable, ...], tuple[Expr, ...], Expr, bool]

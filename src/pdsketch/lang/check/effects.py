@@ -29,11 +29,11 @@ from pdsketch.lang.terms import (
     Apply,
     Arithmetic,
     Expr,
-    Logic,
     Update,
     UpdateOp,
     Value,
     Variable,
+    conjunction,
 )
 from pdsketch.lang.types import FLOAT, ValueType
 
@@ -53,13 +53,7 @@ class Frame(NamedTuple):
     @property
     def condition(self) -> Expr:
         """All conditions as one."""
-        match self.conditions:
-            case ():
-                return TRUE
-            case (one,):
-                return one
-            case several:
-                return Logic("and", several, several[0].span)
+        return conjunction(self.conditions)
 
 
 @final

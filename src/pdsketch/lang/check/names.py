@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pdsketch.lang.analysis import components, cycle_of
+from pdsketch.lang.analysis import closure, components, cycle_of
 from pdsketch.lang.check.tables import NUMBER, UNKNOWN, Parameter, PredicateSignature, Tables
 from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED, WRONG, resolve_type
 from pdsketch.lang.diagnostics import Note, nearest
@@ -122,20 +122,12 @@ def _parent_names(type_: TypeSyntax | None) -> tuple[str, ...]:
 
 def _value_names(first: dict[str, Typed]) -> set[str]:
     """The declared names that stand, directly or through others, on a value type."""
-    values: set[str] = set()
+    above: dict[str, list[str]] = {}
+    for name, entry in first.items():
+        if isinstance(entry.type, TypeName):
+            above.setdefault(entry.type.name.text, []).append(name)
     base = {*PRIMITIVES, "vector"} - first.keys()
-    changed = True
-    while changed:
-        changed = False
-        for name, entry in first.items():
-            if (
-                name not in values
-                and isinstance(entry.type, TypeName)
-                and entry.type.name.text in base | values
-            ):
-                values.add(name)
-                changed = True
-    return values
+    return closure(base, above) - base
 
 
 def _in_order(values: set[str], first: dict[str, Typed]) -> list[str]:
