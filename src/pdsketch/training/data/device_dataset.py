@@ -27,9 +27,6 @@ from pdsketch.training.data.episode_arrays import Array, EpisodeArrays
 
 _DTYPES: Final = {"bool": torch.bool, "int64": torch.int64, "float32": torch.float32}
 
-_CHUNK: Final = 64 << 20
-"""Bytes of stored values that are gone through at a time."""
-
 
 @final
 class HostTable:
@@ -107,14 +104,14 @@ class HostTable:
         found: Array = sliding_window_view(self._values, width)[self._offsets[states]]
         self._touched += found.nbytes
         # Pages of a mapped file count as memory of the process until they are given back.
-        if self._touched > _CHUNK:
+        if self._touched > AT_ONCE:
             release(self._values)
             self._touched = 0
         return found
 
     def _parts(self) -> Iterator[Array]:
         """All states in order, as many at a time as a chunk holds."""
-        many = max(1, _CHUNK // max(1, self.bytes_per_state))
+        many = max(1, AT_ONCE // max(1, self.bytes_per_state))
         for first in range(0, len(self._offsets), many):
             yield np.arange(first, min(first + many, len(self._offsets)))
 
@@ -170,7 +167,7 @@ ROWS: Final = 4096
 1 % at most."""
 
 AT_ONCE: Final = 32 << 20
-"""Bytes of values that are worked on at a time outside of training; networks take several times as much."""
+"""Bytes of values worked on at a time outside of training; networks take several times as much."""
 
 
 class Examples(NamedTuple):

@@ -18,6 +18,7 @@ from pdsketch.lang import Action, Predicate
 from pdsketch.tensor import (
     CODEBOOKS,
     CRISP,
+    MOST_NUMBERS,
     SPREAD,
     TRAINED,
     VERDICTS,
@@ -36,9 +37,6 @@ from pdsketch.training.training_set import TrainingSet
 
 MOST_SEEN: Final = 50_000
 """States whose values make codes; set by hand."""
-
-MOST_NUMBERS: Final = 64
-"""Longer vectors are signals: their numbers have no ends of their own that matter. Set by hand."""
 
 DEVIATIONS: Final = 2 / 0.6745
 """Times the median of normal errors it is two of their deviations. To be wrong altogether, now and then, is
