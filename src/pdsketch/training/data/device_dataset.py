@@ -260,8 +260,7 @@ class DeviceDataset:
         if name not in self.gathered:
             return self.states.tensor(name)
         size = self.states.size
-        some = np.linspace(0, size - 1, min(size, self.at_once(size))).astype(np.int64)
-        return self.tables[name].take(some, self.device)
+        return self.tables[name].take(evenly(np.arange(size), self.at_once(size)), self.device)
 
     def at_once(self, most: int) -> int:
         """How many states to work on at a time: so many, or fewer where gathered values take much memory."""
@@ -289,6 +288,14 @@ class DeviceDataset:
     def place(self, index: Array) -> Tensor:
         """Indices drawn on the host, on the device."""
         return torch.from_numpy(np.ascontiguousarray(index, dtype=np.int64)).to(self.device)
+
+
+def evenly(examples: Array, most: int) -> Array:
+    """At most so many of the examples, evenly spread."""
+    if len(examples) <= most:
+        return examples
+    found: Array = examples[np.linspace(0, len(examples) - 1, most).astype(np.int64)]
+    return found
 
 
 def put_on_device(

@@ -28,7 +28,7 @@ from pdsketch.tensor import (
     note_rows,
     note_samples,
 )
-from pdsketch.training.data.device_dataset import ROWS
+from pdsketch.training.data.device_dataset import ROWS, evenly
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis.blanks import Verdict
 from pdsketch.training.diagnosis.measures import Compared, measure
@@ -53,11 +53,11 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
     notes[TRAINED] = sorted({*notes.get(TRAINED, ()), *reached})
     errors, recorder = _Errors(), ExperienceRecorder(notes[TRAINED])
     once = states[training.dataset.once[states]]
-    shown = [_spread(states, ROWS), _spread(once, ROWS), _extremes(training, once)]
+    shown = [evenly(states, ROWS), evenly(once, ROWS), _extremes(training, once)]
     with training.model.blanks.watched(recorder):
         measure(training, np.unique(np.concatenate(shown)), watcher=errors)
     recorder.write(notes)
-    every, spread = _seen(training, _spread(once, MOST_SEEN)), errors.spread()
+    every, spread = _seen(training, evenly(once, MOST_SEEN)), errors.spread()
     seen = {n: v for n, v in every.items() if training.domain.predicates[n].type.prim == "float32"}
     codes = {name: _codes(training, name, values, spread) for name, values in seen.items()}
     note_codes(notes, codes)
@@ -78,14 +78,6 @@ def note_verdicts(notes: dict[str, Any], verdicts: Mapping[str, Verdict]) -> Non
     notes[VERDICTS] = {
         name: before.get(name, word) if word == "never-called" else word for name, word in verdicts.items()
     }
-
-
-def _spread(states: Array, most: int) -> Array:
-    """At most so many of the states, evenly spread."""
-    if len(states) <= most:
-        return states
-    found: Array = states[np.linspace(0, len(states) - 1, most).astype(np.int64)]
-    return found
 
 
 def _extremes(training: TrainingSet, states: Array) -> Array:
@@ -112,7 +104,7 @@ def _extremes(training: TrainingSet, states: Array) -> Array:
 
 def _seen(training: TrainingSet, states: Array) -> dict[str, Tensor]:
     """All values of each variable over numbers in some states, ``[n, d]``."""
-    some, tensors = _spread(states, training.dataset.at_once(len(states))), dict[str, Tensor]()
+    some, tensors = evenly(states, training.dataset.at_once(len(states))), dict[str, Tensor]()
     for predicate in training.domain.state_predicates:
         seen = some if predicate.name in training.dataset.gathered else states
         tensors |= training.observed(training.dataset.place(seen), [predicate.name])
