@@ -14,7 +14,7 @@ import pdsketch as pds
 from pdsketch.abstract.written import written_out
 from pdsketch.lang import BlankCall, domain_text, walk
 from pdsketch.lang.semantics import StaticContext, applicable, apply
-from pdsketch.nets.forms import Condition, CountForm, TableForm, ThresholdForm, TreeForm, element
+from pdsketch.nets.forms import Condition, CountForm, LinearForm, TableForm, TreeForm, element
 from pdsketch.nets.readings import InputReading
 
 ROOMS = """
@@ -164,8 +164,8 @@ def forms():
     yield "n", TableForm(near, keys, {(0, 1): (1.0,), (2, 0): (1.0,), (1, 1): (0.0,)}, (0.0,))
     yield "n", TableForm(near, keys, {(0, 1): (0.0,), (2, 0): (1.0,)}, (1.0,))
     columns = [(InputReading("number", 0, place=1), None), (keys[0], 2.0), (keys[1], 1.0)]
-    yield "n", ThresholdForm(near, columns, (-0.5, 1.0, 0.7, -0.4))
-    yield "n", ThresholdForm(near, columns[1:], (-0.5, 1.0, 0.7))
+    yield "n", LinearForm(near, columns, [(-0.5,), (1.0,), (0.7,), (-0.4,)])
+    yield "n", LinearForm(near, columns[1:], [(-0.5,), (1.0,), (0.7,)])
     inner = TreeForm(element(some, 1), [far], (0, 0, 1), [(1.0,), (0.0,)])
     for count, few in product((1, 2, 3), (False, True)):
         yield "s", CountForm(some, 1, inner, count, few=few)

@@ -16,7 +16,6 @@ from pdsketch.nets.forms import (
     CountForm,
     LinearForm,
     TableForm,
-    ThresholdForm,
     TreeForm,
     component,
     element,
@@ -59,7 +58,7 @@ FORMS = {
         [(InputReading("number", 0, place=1), None), (InputReading("code", 1), 3.0)],
         [(1.0, 0.0), (2.0, 0.0), (0.0, 5.0)],
     ),
-    "threshold": ThresholdForm(AHEAD, [(InputReading("distance", 0, 2), None)], (1.5, -1.0)),
+    "threshold": LinearForm(AHEAD, [(InputReading("distance", 0, 2), None)], [(1.5,), (-1.0,)]),
     "at-least": CountForm(
         SOME,
         1,
@@ -194,6 +193,12 @@ def test_comparisons_come_first_and_only_of_values_of_one_type():
     ]
     gap = readings_of(Signature((PLACE, Input(Spec("float"), type_id="row")), BOOL))
     assert [reading.kind for reading in gap] == ["gap", "gap", "number", "number", "length", "number"]
+
+
+def test_a_form_of_a_truth_says_how_many_cases_it_tells_apart():
+    counts = {"tree": (1, 2), "table": (2, 1), "threshold": (1, 1), "at-least": (1, 1)}
+    assert {name: FORMS[name].cases for name in counts} == counts
+    assert TreeForm(AHEAD, [], 0, [(0.0,)]).cases == (1, 1)
 
 
 def test_of_three_values_it_is_read_how_far_two_are_apart_once_the_third_has_moved_one():

@@ -120,7 +120,7 @@ def _apart(places: Tensor, radius: Tensor, told: Tensor) -> list[Start]:
     found: list[Start] = []
     for at in told.argsort(descending=True, stable=True).tolist():
         least = LEAST_SHARE * found[0].information if found else 0.0
-        if len(found) == MOST_STARTS or float(told[at]) < least:
+        if len(found) == MOST_STARTS or not float(told[at]) > least:
             break
         if all(float((places[at] - one.theta).norm()) > max(one.radius, float(radius[at])) for one in found):
             found.append(Start(places[at].clone(), float(radius[at]), float(told[at])))

@@ -215,7 +215,7 @@ class Trainer:
 
     @property
     def evidence(self) -> Mapping[str, int]:
-        """On how many answers each truth rests, where forms were looked for."""
+        """On how many answers each case of a truth rests, where forms were looked for."""
         return self.rounds.found.evidence if self.rounds.found is not None else {}
 
     def _moved(self, parameter: Tensor) -> bool:

@@ -24,8 +24,8 @@ from pdsketch.nets import (
     Signature,
     Spec,
     TableForm,
-    ThresholdForm,
     TreeForm,
+    always,
     component,
     design,
     element,
@@ -321,7 +321,8 @@ def _thresholds(
         (error, cut), (wrong, place) = (_cut(own @ by_column, label, by) for by_column in (slopes, short))
         if wrong <= error:
             slopes, error, cut = short, wrong, place
-        form = ThresholdForm(signature, [columns[at] for at in chosen], (-cut, *slopes.tolist()))
+        rows = [(-cut,), *((slope,) for slope in slopes.tolist())]
+        form = LinearForm(signature, [columns[at] for at in chosen], rows)
         yield FormProposal(form, error)
         if error < 1e-9:
             return
@@ -355,19 +356,31 @@ def _cut(sums: Array, label: Array, weights: Array) -> tuple[float, float]:
 
 
 def _logistic(x: Tensor, label: Tensor, weights: Tensor) -> Tensor:
-    found = torch.zeros(x.shape[1] + 1, dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([found], max_iter=60, line_search_fn="strong_wolfe")
+    """Weighted logistic regression, the constant first, with a slight ridge: Newton's steps, halved at need.
 
-    def closure() -> Tensor:
-        optimiser.zero_grad()
-        margin = (1 - 2 * label) * (x @ found[1:] + found[0])
-        loss = (torch.nn.functional.softplus(margin) * weights).sum() + 1e-5 * found[1:].square().sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss
+    Optimisers of torch import its compiler, which takes longer than most fits of truths.
+    """
+    every = torch.cat([torch.ones_like(x[:, :1]), x], 1)
+    ridge = torch.full((every.shape[1],), 1e-5, dtype=torch.float64)
+    ridge[0] = 1e-9  # set by hand, as the other: the constant is free
 
-    with torch.enable_grad():
-        optimiser.step(closure)  # type: ignore[no-untyped-call]
-    return found.detach()
+    def loss(found: Tensor) -> Tensor:
+        margin = (1 - 2 * label) * (every @ found)
+        return (torch.nn.functional.softplus(margin) * weights).sum() + (ridge * found.square()).sum()
+
+    found = torch.zeros(every.shape[1], dtype=torch.float64)
+    for _ in range(30):  # most take ten
+        truth = torch.sigmoid(every @ found)
+        slope = every.T @ (weights * (truth - label)) + 2 * ridge * found
+        bend = (every * (weights * truth * (1 - truth))[:, None]).T @ every + torch.diag(2 * ridge)
+        step = torch.linalg.solve(bend, slope)
+        before = loss(found)
+        shares = (0.5**halved for halved in range(20))
+        share = next((share for share in shares if loss(found - share * step) < before), None)
+        if share is None:
+            break
+        found = found - share * step
+    return found
 
 
 # -- numbers ------------------------------------------------------------------------------
@@ -521,7 +534,7 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormP
                 score([first, second], members & more)
     scored.sort(key=lambda one: one[0] + 0.02 * one[1])
     for error, _, some, other, k, fewer in scored[:24]:
-        kind = all_of(own, some, not other) if some else TreeForm(own, [], 0, [(1.0,)])
+        kind = all_of(own, some, not other)
         yield FormProposal(CountForm(signature, set_, kind, k, few=fewer), error)
     yield from _compared(signature, set_, tests, true, weights / whole)
     for few in (False, True):
@@ -530,7 +543,7 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormP
             error = float(weights[(enough != few) != true].sum()) / whole
             yield FormProposal(CountForm(signature, set_, inner, 1, few=few), error)
     share = float(weights[true].sum()) / whole
-    yield FormProposal(TreeForm(signature, [], 0, [(1.0 if share > 0.5 else 0.0,)]), min(share, 1.0 - share))
+    yield FormProposal(always(signature, share > 0.5), min(share, 1.0 - share))
 
 
 def _compared(

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from pdsketch.nets import Argument, BlankForm, Condition, Node, Signature, Spec, TreeForm, readings_of
+from pdsketch.nets import Argument, BlankForm, Condition, Node, Signature, Spec, TreeForm, always, readings_of
 from pdsketch.training.forms.propose import Answers, all_of, propose, read_all, what_held
 from pdsketch.training.forms.trees import Array
 
@@ -83,7 +83,7 @@ def _fitting(signature: Signature, given: Answers) -> Iterator[tuple[BlankForm, 
         all_of(signature, what_held(signature, given, true)),
         _enclosing(signature, given, true),
         all_of(signature, what_held(signature, given, ~true), truth=False),
-        TreeForm(signature, [], 0, [(1.0,)]),
+        always(signature, True),
     ]
     for form in ends:
         wrong = (form(*given.args)[:, 0].cpu().numpy() > 0.5) != true

@@ -22,6 +22,7 @@ from pdsketch.nets import (
     Spec,
     TableForm,
     TreeForm,
+    always,
     can_read,
     plain,
 )
@@ -87,7 +88,7 @@ class Judgement:
 class Simplified:
     """What simplification found: forms by name (`NAME#gate` for gates), their rivals, the errors before and
     after, and how many networks are left although enough of their answers mattered. What is ``settled`` was
-    read off the data, without training. ``evidence``: how many answers of the rarer kind each truth rests on.
+    read off the data, without training. ``evidence``: how many answers each case of a truth rests on.
     """
 
     forms: dict[str, BlankForm] = field(default_factory=dict)
@@ -154,11 +155,11 @@ class Simplifier:
         said = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
         for name in said.keys() - spaces.keys():
             self._seen[name] = _sampled(said[name].args)
-            exact = (one.form for one in propose(self.slots[name].signature, said[name]) if not one.error)
-            form = min(exact, key=lambda form: self._price(name, form), default=None)
-            if form is None:
+            proposed = propose(self.slots[name].signature, said[name])
+            best = min(proposed, key=lambda one: (one.error, self._price(name, one.form)), default=None)
+            if best is None:
                 return None
-            self.slots[name].inner = form
+            self.slots[name].inner = best.form
         now = self.judge()
         if now.total:
             return None
@@ -224,7 +225,8 @@ class Simplifier:
         )
 
     def _evidence(self, said: Mapping[str, Answers]) -> dict[str, int]:
-        """Of each truth, how many answers mattered: those that were true, or those that were not, if fewer.
+        """Of each truth, how many answers mattered for each case that its form tells apart: those that were
+        true, or those that were not, if fewer.
 
         A truth that others make up for counts where it is needed once some of them are dropped, as in what
         was ``said``.
@@ -232,9 +234,12 @@ class Simplifier:
         alone = answers(self.losses, self.slots, self.train, mended=False, dropping=False)
         found = {}
         for name in said.keys() - self._settled:
-            if self.slots[name].signature.output == Spec("bool"):
+            slot = self.slots[name]
+            if slot.signature.output == Spec("bool"):
                 true, false = _mattered(alone[name])
-                found[name] = min(max(true, _mattered(said[name])[0] - true), false)
+                cases = slot.inner.cases if isinstance(slot.inner, BlankForm) else (1, 1)
+                needed = max(true, _mattered(said[name])[0] - true)
+                found[name] = min(needed // cases[0], false // cases[1])
         return found
 
     def _spaces(self) -> dict[str, VersionSpace]:
@@ -422,7 +427,7 @@ class Simplifier:
         )
         found = [form for form, _ in nearly]
         if signature.output == Spec("bool"):
-            found += [TreeForm(signature, [], 0, [(truth,)]) for truth in (1.0, 0.0)]
+            found += [always(signature, truth) for truth in (True, False)]
         said = own.extra_repr() if isinstance(own, BlankForm) else ""
         return [form for form in found if form.extra_repr() != said]
 
