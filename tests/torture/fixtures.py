@@ -211,7 +211,7 @@ def checkpoint_in(path: Path) -> str:
     found = load_checkpoint(path, fit.model, fit.setup)
     assert found is not None
     digest = blake2b(repr(found.facts).encode())
-    for part in (found.weights, found.first, found.kept, *found.moments.values()):
+    for part in (found.weight, found.first, found.kept, found.moment):
         for name, tensor in sorted(part.items()):
             digest.update(name.encode() + tensor.numpy().tobytes())
     return digest.hexdigest()

@@ -98,7 +98,7 @@ def test_gathered_values_are_those_that_would_be_resident(shades):
 def test_what_looks_at_all_states_does_so_in_chunks(shades, chunk, monkeypatch):
     _, arrays = shades
     resident = put_on_device(arrays, CPU)
-    monkeypatch.setattr(device_dataset, "_CHUNK", chunk)
+    monkeypatch.setattr(device_dataset, "AT_ONCE", chunk)
     gathered = put_on_device(arrays, CPU, 0.0)
     assert np.array_equal(resident.kinds, gathered.kinds)
     assert (resident.kinds // 2 % 2).any()

@@ -9,7 +9,7 @@ import torch
 from tests.training.models import rooms_model
 
 import pdsketch as pds
-from pdsketch.training.diagnosis.page import page
+from pdsketch.training.diagnosis.report import page
 
 
 def evaluated(rooms):

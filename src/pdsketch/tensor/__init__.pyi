@@ -21,6 +21,8 @@ from pdsketch.tensor.compile.node import (
 )
 from pdsketch.tensor.detached import HELD as HELD, Detached as Detached
 from pdsketch.tensor.experience import (
+    MOST_NUMBERS as MOST_NUMBERS,
+    SHOWN as SHOWN,
     Doubt as Doubt,
     ExperienceRecorder as ExperienceRecorder,
     Watch as Watch,

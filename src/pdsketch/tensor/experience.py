@@ -39,8 +39,8 @@ RANGE_MARGIN: Final = 0.05
 _SAMPLED_PER_CALL: Final = 512
 """Entries of a call that are kept to tell how far apart values are."""
 
-_SHOWN: Final = 6
-"""Numbers of an input that are shown."""
+SHOWN: Final = 6
+"""Numbers or names that a sentence shows."""
 
 
 @final
@@ -330,10 +330,10 @@ def _said(record: Mapping[str, Any]) -> str:
     """What was seen."""
     if "seen" in record:
         rows = record["seen"] or []
-        return "; ".join(map(_numbers, rows[:_SHOWN])) + ("; …" if len(rows) > _SHOWN else "") or "none"
+        return "; ".join(map(_numbers, rows[:SHOWN])) + ("; …" if len(rows) > SHOWN else "") or "none"
     return f"{_numbers(record['low'])} to {_numbers(record['high'])}" if record["low"] else "none"
 
 
 def _numbers(values: Sequence[float]) -> str:
-    shown = ", ".join(f"{v + 0.0:.3g}" for v in values[:_SHOWN])
-    return shown if len(values) == 1 else f"[{shown}{', …' if len(values) > _SHOWN else ''}]"
+    shown = ", ".join(f"{v + 0.0:.3g}" for v in values[:SHOWN])
+    return shown if len(values) == 1 else f"[{shown}{', …' if len(values) > SHOWN else ''}]"

@@ -29,11 +29,11 @@ from pdsketch.training.diagnosis.blanks import (
     BlankReport as BlankReport,
     Verdict as Verdict,
 )
-from pdsketch.training.diagnosis.page import page as page
 from pdsketch.training.diagnosis.report import (
     Evaluation as Evaluation,
     Findings as Findings,
     Report as Report,
+    page as page,
 )
 from pdsketch.training.fitting import (
     Source as Source,

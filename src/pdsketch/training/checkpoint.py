@@ -2,7 +2,7 @@
 
 The file is replaced in one move, so that a kill at any moment leaves the old
 one or the new one. It holds data alone: tensors, and a JSON text beside them,
-which says what the fit is made from (`setup`) and knows the tensors' digest.
+which says what the fit is made from (`setup_of`) and knows the tensors' digest.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,7 @@ from pdsketch.files import (
     blocks_of,
     check_seal,
     digest_blocks,
+    digest_of,
     make_folder,
     opened,
     parse_json,
@@ -37,13 +38,16 @@ from pdsketch.files import (
     write_file,
 )
 from pdsketch.lang import Error, error
-from pdsketch.training.setup import differences
+from pdsketch.tensor import SHOWN, Model
+from pdsketch.training.data.episode_arrays import EpisodeArrays
+from pdsketch.training.options import Options
 
 if TYPE_CHECKING:
     from pdsketch.training.trainer import Trainer
 
 _FORMAT = "pdsketch-checkpoint-7"
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+_KINDS = ("weight", "moment", "first", "kept")
 _CODE = "bad-checkpoint"
 
 Name = str | os.PathLike[str]
@@ -72,49 +76,43 @@ class FitProgress:
 class Checkpoint:
     """How far a fit has come.
 
-    ``weights`` are the model's parameters and buffers, ``moments`` the optimiser's memory by parameter,
-    ``first`` the weights that each round begins with, ``kept`` those of the best round (empty before its
-    end), ``facts`` whatever else is plain data.
+    ``weight`` are the model's parameters and buffers, ``moment`` the optimiser's memory (``exp_avg/NAME`` and
+    so on, by parameter), ``first`` the weights that each round begins with, ``kept`` those of the best round
+    (empty before its end), ``facts`` whatever else is plain data.
     """
 
-    weights: Weights
-    moments: Mapping[str, Weights]
+    weight: Weights
+    moment: Weights
     first: Weights
     kept: Weights
     facts: FitProgress
 
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """All of them by the names that they have in the file."""
+        return {f"{kind}/{name}": t for kind in _KINDS for name, t in getattr(self, kind).items()}
 
-def moments_of(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, dict[str, Tensor]]:
+
+def moments_of(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's memory, by the names of the model's parameters."""
-    found = {}
-    for name, parameter in model.named_parameters():
-        state = optimiser.state.get(parameter)
-        if state:
-            found[name] = {key: state[key] for key in _MOMENTS}
-    return found
+    states = {name: optimiser.state.get(parameter) for name, parameter in model.named_parameters()}
+    return {f"{key}/{name}": state[key] for name, state in states.items() if state for key in _MOMENTS}
 
 
-def restore_moments(
-    model: nn.Module, optimiser: torch.optim.Optimizer, moments: Mapping[str, Weights]
-) -> None:
+def restore_moments(model: nn.Module, optimiser: torch.optim.Optimizer, moments: Weights) -> None:
     """The inverse of `moments_of`."""
     parameters = dict(model.named_parameters())
-    for name, state in moments.items():
+    for name in {full.partition("/")[2] for full in moments}:
         place = parameters[name]
-        step_device = place.device if optimiser.defaults.get("fused") else "cpu"
+        steps_on = place.device if optimiser.defaults.get("fused") else "cpu"
         optimiser.state[place] = {
-            key: value.to(step_device if key == "step" else place.device) for key, value in state.items()
+            key: moments[f"{key}/{name}"].to(steps_on if key == "step" else place.device) for key in _MOMENTS
         }
 
 
 def save_checkpoint(path: Name, checkpoint: Checkpoint, setup: Mapping[str, Any]) -> None:
     """Write the file, whole or not at all; ``setup`` is what the fit is made from."""
-    tensors = {f"weight/{name}": t for name, t in checkpoint.weights.items()}
-    tensors |= {f"first/{name}": t for name, t in checkpoint.first.items()}
-    tensors |= {f"kept/{name}": t for name, t in checkpoint.kept.items()}
-    for name, state in checkpoint.moments.items():
-        tensors |= {f"moment/{key}/{name}": t for key, t in state.items()}
-    blocks = blocks_of(tensors)
+    blocks = blocks_of(checkpoint.tensors)
     facts = {**asdict(checkpoint.facts), "setup": setup, "tensors": digest_blocks(blocks)}
     make_folder(Path(path).parent)
     metadata = {"format": _FORMAT, "facts": json.dumps(sealed(facts))}
@@ -144,37 +142,23 @@ def load_checkpoint(path: Name, model: nn.Module, setup: Mapping[str, Any]) -> C
             blocks = file.blocks()
             if digest_blocks(blocks) != content["tensors"]:
                 raise _bad(path, "damaged: its tensors are not those that were written")
-            found = _checkpoint(blocks, facts)
-            _check_course(path, found)
+            weight, moment, first, kept = (_of_kind(blocks, kind) for kind in _KINDS)
+            found = Checkpoint(weight, moment, first, kept, facts)
+            if facts.began > facts.step or not found.first or bool(facts.round) != bool(found.kept):
+                raise _bad(path, "damaged: what it says of its rounds does not fit together")
     except Error as problem:
         raise Error([replace(d, help=_HELP) for d in problem.diagnostics]) from None
     return found
 
 
-def _check_course(path: Name, found: Checkpoint) -> None:
-    """Refuse rounds that cannot be."""
-    facts = found.facts
-    if facts.began > facts.step or not found.first or bool(facts.round) != bool(found.kept):
-        raise _bad(path, "damaged: what it says of its rounds does not fit together")
-
-
-def _checkpoint(blocks: Mapping[str, Block], facts: FitProgress) -> Checkpoint:
-    found: dict[str, dict[str, Tensor]] = {"weight": {}, "first": {}, "kept": {}}
-    moments: dict[str, dict[str, Tensor]] = {}
-    for key, block in blocks.items():
-        kind, _, name = key.partition("/")
-        if kind == "moment":
-            which, _, name = name.partition("/")
-            moments.setdefault(name, {})[which] = tensor_of(block)
-        else:
-            found[kind][name] = tensor_of(block)
-    return Checkpoint(found["weight"], moments, found["first"], found["kept"], facts)
+def _of_kind(blocks: Mapping[str, Block], kind: str) -> Weights:
+    return {key[len(kind) + 1 :]: tensor_of(b) for key, b in blocks.items() if key.startswith(f"{kind}/")}
 
 
 def _check_shapes(path: Name, entries: Mapping[str, Entry], model: nn.Module) -> None:
     """Refuse tensors that are not those of the model, by the file's header alone."""
     own = {name: _like(t) for name, t in model.state_dict().items()}
-    kinds: dict[str, dict[str, Any]] = {"weight": {}, "first": {}, "kept": {}, "moment": {}}
+    kinds: dict[str, dict[str, Any]] = {kind: {} for kind in _KINDS}
     for key, entry in entries.items():
         kind, _, name = key.partition("/")
         kinds.setdefault(kind, {})[name] = (entry.dtype, entry.shape)
@@ -182,15 +166,14 @@ def _check_shapes(path: Name, entries: Mapping[str, Entry], model: nn.Module) ->
         raise _bad(path, "belongs to a model with other networks")
     moments = kinds.pop("moment")
     parameters = {name: _like(p) for name, p in model.named_parameters()}
-    trained = {name.partition("/")[2] for name in moments}
     count = (TAGS[torch.get_default_dtype()], ())
     wanted = {
         f"{key}/{name}": count if key == "step" else parameters.get(name)
-        for name in trained
+        for name in {full.partition("/")[2] for full in moments}
         for key in _MOMENTS
     }
     whole = all(kind in ({}, own) for kind in kinds.values())
-    if not whole or len(kinds) != 3 or moments != wanted:
+    if not whole or len(kinds) != len(_KINDS) - 1 or moments != wanted:
         raise _bad(path, "damaged: its tensors are not those of a fit")
 
 
@@ -266,8 +249,7 @@ def save(trainer: Trainer) -> None:
         round=trainer.rounds.round,
         began=trainer.rounds.began,
     )
-    moments = moments_of(trainer.model, trainer.optimiser)
-    rounds = trainer.rounds
+    moments, rounds = moments_of(trainer.model, trainer.optimiser), trainer.rounds
     found = Checkpoint(trainer.model.state_dict(), moments, rounds.first, rounds.kept, facts)
     save_checkpoint(trainer.options.checkpoint, found, trainer.setup)
 
@@ -293,8 +275,8 @@ def resume(trainer: Trainer) -> bool:
 
 def _restore(trainer: Trainer, found: Checkpoint) -> None:
     device, facts = trainer.training.dataset.device, found.facts
-    trainer.model.load_state_dict(dict(found.weights))
-    restore_moments(trainer.model, trainer.optimiser, found.moments)
+    trainer.model.load_state_dict(dict(found.weight))
+    restore_moments(trainer.model, trainer.optimiser, found.moment)
     trainer.step = trainer.resumed = facts.step
     trainer.history = list(facts.history)
     trainer.means.sums = {
@@ -311,3 +293,60 @@ def _say(trainer: Trainer, message: str) -> None:
     if trainer.options.progress:
         sys.stderr.write(f"fit: {message}\n")
         sys.stderr.flush()
+
+
+# What a fit is made from: sketch, modules, data and options. Only a fit of the same can be resumed.
+
+MADE_FROM: Final = "made_from"
+"""Where a model's notes keep what its last fit was made from."""
+
+_NOT_PART_OF_THE_RESULT: Final = (
+    "steps",
+    "callback",
+    "resume",
+    "checkpoint",
+    "log",
+    "progress",
+    "time_limit",
+    "resident_gib",
+)
+
+
+def setup_of(model: Model, arrays: EpisodeArrays, options: Options) -> dict[str, Any]:
+    """The sketch and each column of the data as digests, the user's modules and the options by name."""
+    names = [f.name for f in fields(Options) if f.name not in _NOT_PART_OF_THE_RESULT]
+    return {
+        "sketch": digest_of(model.domain.source.text),
+        "modules": sorted(model.blanks.given),
+        "data": arrays.digests,
+        "options": {name: getattr(options, name) for name in names},
+    }
+
+
+def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """How two fits differ, a phrase each."""
+    found = []
+    if was.get("sketch") != now["sketch"]:
+        found.append("the sketch is another one")
+    if was.get("modules") != now["modules"]:
+        before, after = (_listed(one) for one in (was.get("modules"), now["modules"]))
+        found.append(f"the modules given were {before}, and are {after}")
+    columns = [name for name, *_ in _unequal(was.get("data"), now["data"])]
+    if columns:
+        rest = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
+        named = ", ".join(f"`{name}`" for name in columns[:SHOWN])
+        found.append(f"the data differ in {named}{rest}")
+    for name, before, after in _unequal(was.get("options"), now["options"]):
+        found.append(f"option `{name}` was {before!r:.40}, and is {after!r:.40}")
+    return found
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names[:SHOWN])) or "none" if isinstance(names, list) else "none"
+
+
+def _unequal(was: Any, now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    before = was if isinstance(was, dict) else {}
+    for name in dict.fromkeys([*before, *now]):
+        if name not in before or name not in now or before[name] != now[name]:
+            yield name, before.get(name), now.get(name)

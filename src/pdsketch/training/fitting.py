@@ -16,6 +16,7 @@ from pdsketch.files import lock_file
 from pdsketch.lang import Domain, error
 from pdsketch.progress import ticking
 from pdsketch.tensor import Model, difference, same_domain
+from pdsketch.training.checkpoint import MADE_FROM
 from pdsketch.training.data.device_dataset import DeviceDataset, put_on_device
 from pdsketch.training.data.episode import Episode
 from pdsketch.training.data.episode_arrays import Array, EpisodeArrays
@@ -24,7 +25,6 @@ from pdsketch.training.data.recorder import arrays_of
 from pdsketch.training.diagnosis import Evaluation, Report, examine
 from pdsketch.training.interrupt import FitInterrupted
 from pdsketch.training.options import FitOptions, Options
-from pdsketch.training.setup import NOTE as MADE_FROM
 from pdsketch.training.starts import rival_warnings
 from pdsketch.training.trainer import Trainer
 from pdsketch.training.training_set import TrainingSet

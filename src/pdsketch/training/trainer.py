@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets import Sparsity
-from pdsketch.training.checkpoint import resume, save
+from pdsketch.training.checkpoint import resume, save, setup_of
 from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis import measure
@@ -29,7 +29,6 @@ from pdsketch.training.options import Options
 from pdsketch.training.progress import Watchers
 from pdsketch.training.rounds import Rounds, weights_of
 from pdsketch.training.sampler import Sampler
-from pdsketch.training.setup import setup_of
 from pdsketch.training.starts import Starts, fresh_offsets
 from pdsketch.training.statistics import record_statistics
 from pdsketch.training.training_set import TrainingSet

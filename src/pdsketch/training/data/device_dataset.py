@@ -27,9 +27,6 @@ from pdsketch.training.data.episode_arrays import Array, EpisodeArrays
 
 _DTYPES: Final = {"bool": torch.bool, "int64": torch.int64, "float32": torch.float32}
 
-_CHUNK: Final = 64 << 20
-"""Bytes of stored values that are gone through at a time."""
-
 
 @final
 class HostTable:
@@ -107,14 +104,14 @@ class HostTable:
         found: Array = sliding_window_view(self._values, width)[self._offsets[states]]
         self._touched += found.nbytes
         # Pages of a mapped file count as memory of the process until they are given back.
-        if self._touched > _CHUNK:
+        if self._touched > AT_ONCE:
             release(self._values)
             self._touched = 0
         return found
 
     def _parts(self) -> Iterator[Array]:
         """All states in order, as many at a time as a chunk holds."""
-        many = max(1, _CHUNK // max(1, self.bytes_per_state))
+        many = max(1, AT_ONCE // max(1, self.bytes_per_state))
         for first in range(0, len(self._offsets), many):
             yield np.arange(first, min(first + many, len(self._offsets)))
 
@@ -170,7 +167,7 @@ ROWS: Final = 4096
 1 % at most."""
 
 AT_ONCE: Final = 32 << 20
-"""Bytes of values that are worked on at a time outside of training; networks take several times as much."""
+"""Bytes of values worked on at a time outside of training; networks take several times as much."""
 
 
 class Examples(NamedTuple):
@@ -263,8 +260,7 @@ class DeviceDataset:
         if name not in self.gathered:
             return self.states.tensor(name)
         size = self.states.size
-        some = np.linspace(0, size - 1, min(size, self.at_once(size))).astype(np.int64)
-        return self.tables[name].take(some, self.device)
+        return self.tables[name].take(evenly(np.arange(size), self.at_once(size)), self.device)
 
     def at_once(self, most: int) -> int:
         """How many states to work on at a time: so many, or fewer where gathered values take much memory."""
@@ -292,6 +288,14 @@ class DeviceDataset:
     def place(self, index: Array) -> Tensor:
         """Indices drawn on the host, on the device."""
         return torch.from_numpy(np.ascontiguousarray(index, dtype=np.int64)).to(self.device)
+
+
+def evenly(examples: Array, most: int) -> Array:
+    """At most so many of the examples, evenly spread."""
+    if len(examples) <= most:
+        return examples
+    found: Array = examples[np.linspace(0, len(examples) - 1, most).astype(np.int64)]
+    return found
 
 
 def put_on_device(

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pdsketch.lang import Action, Predicate
 from pdsketch.tensor import CRISP, SPREAD, Codes, Quantiser, codes_of, harden, tolerance_of
-from pdsketch.training.data.device_dataset import ROWS
+from pdsketch.training.data.device_dataset import ROWS, evenly
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.likelihoods import differs
 from pdsketch.training.losses import real_entries
@@ -262,7 +262,7 @@ class Comparer:
     """
 
     def __init__(self, training: TrainingSet, states: Array) -> None:
-        some = states[np.linspace(0, len(states) - 1, min(ROWS, len(states))).astype(np.int64)]
+        some = evenly(states, ROWS)
         encoded = encode(training, training.dataset.place(some), CRISP) if len(some) else {}
         self._quantisers: dict[str, Quantiser] = {}
         self._tolerances: dict[str, Tensor | float] = {}
@@ -351,8 +351,8 @@ def measure(
     ``states`` are places in the data of ``training``; of more than ``most``, so many are taken. ``watcher``
     is told of each part as it is measured.
     """
-    if most is not None and len(states) > most:
-        states = states[np.linspace(0, len(states) - 1, most).astype(np.int64)]
+    if most is not None:
+        states = evenly(states, most)
     with torch.no_grad():
         tally = _Tally(training, states, watcher)
         for some in training.dataset.parts(states):

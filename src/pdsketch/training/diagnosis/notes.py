@@ -18,6 +18,7 @@ from pdsketch.lang import Action, Predicate
 from pdsketch.tensor import (
     CODEBOOKS,
     CRISP,
+    MOST_NUMBERS,
     SPREAD,
     TRAINED,
     VERDICTS,
@@ -27,7 +28,7 @@ from pdsketch.tensor import (
     note_rows,
     note_samples,
 )
-from pdsketch.training.data.device_dataset import ROWS
+from pdsketch.training.data.device_dataset import ROWS, evenly
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis.blanks import Verdict
 from pdsketch.training.diagnosis.measures import Compared, measure
@@ -36,9 +37,6 @@ from pdsketch.training.training_set import TrainingSet
 
 MOST_SEEN: Final = 50_000
 """States whose values make codes; set by hand."""
-
-MOST_NUMBERS: Final = 64
-"""Longer vectors are signals: their numbers have no ends of their own that matter. Set by hand."""
 
 DEVIATIONS: Final = 2 / 0.6745
 """Times the median of normal errors it is two of their deviations. To be wrong altogether, now and then, is
@@ -55,11 +53,11 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
     notes[TRAINED] = sorted({*notes.get(TRAINED, ()), *reached})
     errors, recorder = _Errors(), ExperienceRecorder(notes[TRAINED])
     once = states[training.dataset.once[states]]
-    shown = [_spread(states, ROWS), _spread(once, ROWS), _extremes(training, once)]
+    shown = [evenly(states, ROWS), evenly(once, ROWS), _extremes(training, once)]
     with training.model.blanks.watched(recorder):
         measure(training, np.unique(np.concatenate(shown)), watcher=errors)
     recorder.write(notes)
-    every, spread = _seen(training, _spread(once, MOST_SEEN)), errors.spread()
+    every, spread = _seen(training, evenly(once, MOST_SEEN)), errors.spread()
     seen = {n: v for n, v in every.items() if training.domain.predicates[n].type.prim == "float32"}
     codes = {name: _codes(training, name, values, spread) for name, values in seen.items()}
     note_codes(notes, codes)
@@ -80,14 +78,6 @@ def note_verdicts(notes: dict[str, Any], verdicts: Mapping[str, Verdict]) -> Non
     notes[VERDICTS] = {
         name: before.get(name, word) if word == "never-called" else word for name, word in verdicts.items()
     }
-
-
-def _spread(states: Array, most: int) -> Array:
-    """At most so many of the states, evenly spread."""
-    if len(states) <= most:
-        return states
-    found: Array = states[np.linspace(0, len(states) - 1, most).astype(np.int64)]
-    return found
 
 
 def _extremes(training: TrainingSet, states: Array) -> Array:
@@ -114,7 +104,7 @@ def _extremes(training: TrainingSet, states: Array) -> Array:
 
 def _seen(training: TrainingSet, states: Array) -> dict[str, Tensor]:
     """All values of each variable over numbers in some states, ``[n, d]``."""
-    some, tensors = _spread(states, training.dataset.at_once(len(states))), dict[str, Tensor]()
+    some, tensors = evenly(states, training.dataset.at_once(len(states))), dict[str, Tensor]()
     for predicate in training.domain.state_predicates:
         seen = some if predicate.name in training.dataset.gathered else states
         tensors |= training.observed(training.dataset.place(seen), [predicate.name])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -13,14 +14,17 @@ from pdsketch.lang import (
     Apply,
     BlankCall,
     Domain,
+    Expr,
     Logic,
     Predicate,
-    children,
+    Variable,
     effect_expressions,
+    formula_text,
+    map_children,
     names_in,
     substitute,
-    walk,
 )
+from pdsketch.tensor import SHOWN
 from pdsketch.training.diagnosis.blanks import REMEDIES, BlankReport
 from pdsketch.training.diagnosis.measures import Measures
 from pdsketch.training.training_set import TrainingSet
@@ -33,9 +37,6 @@ _LEAST_JUDGED = 20
 
 _POOR = 0.5
 """An effect that gets fewer of its changes right than this was not learned. Set by hand."""
-
-_MOST_NAMED = 5
-"""A warning lists at most so many names."""
 
 
 def warnings_of(
@@ -230,37 +231,28 @@ def _worse_held_out(train: Measures, held_out: Measures | None) -> Iterator[str]
 
 
 def _listed(names: list[str]) -> str:
-    some = ", ".join(f"`{name}`" for name in names[:_MOST_NAMED])
-    return some if len(names) <= _MOST_NAMED else f"{some} and {len(names) - _MOST_NAMED} more"
+    some = ", ".join(f"`{name}`" for name in names[:SHOWN])
+    return some if len(names) <= SHOWN else f"{some} and {len(names) - SHOWN} more"
 
 
 # Predicates that are blanks and stand only side by side: nothing tells which of them is false.
-
-Inputs = frozenset[Hashable]
 
 
 def non_identifiable(training: TrainingSet) -> list[tuple[str, str]]:
     """Pairs of Boolean predicates that are one blank each and that the data cannot tell apart.
 
-    They stand in the same conjunctions of the same goals, nothing else reads
-    either, and wherever they stand together they read a value in common; over
+    To swap the two changes no goal, nothing else reads either, and they read a value in common; over
     different values, what one of them learns is not the other's to explain.
     """
     domain = training.domain
     elsewhere = _read_outside_goals(domain)
-    blank = [
-        p
-        for p in domain.predicates.values()
-        if p.role == "derived"
-        and p.type.is_bool
-        and isinstance(p.body, BlankCall)
-        and p.name not in elsewhere
-    ]
-    places = {p.name: _places(training, p) for p in blank}
+    inputs = {
+        name: _inputs(p)
+        for name, p in domain.predicates.items()
+        if p.role == "derived" and p.type.is_bool and isinstance(p.body, BlankCall) and name not in elsewhere
+    }
     return [
-        (p.name, q.name)
-        for p, q in combinations(blank, 2)
-        if places[p.name] and _side_by_side(places[p.name], places[q.name])
+        (p, q) for p, q in combinations(inputs, 2) if inputs[p] & inputs[q] and _alike(training.goals, p, q)
     ]
 
 
@@ -272,33 +264,25 @@ def _read_outside_goals(domain: Domain) -> set[str]:
     return set().union(*map(names_in, expressions))
 
 
-def _places(training: TrainingSet, predicate: Predicate) -> dict[Hashable, list[Inputs]]:
-    """The conjunctions in goals in which a predicate stands, and what it reads in each.
-
-    A place outside any conjunction is one of its own.
-    """
-    found: dict[Hashable, list[Inputs]] = {}
-    for at, goal in enumerate(training.goals):
-        # The negation gives the goal itself a parent.
-        for number, node in enumerate(walk(Logic("not", (goal,)))):
-            for part in children(node):
-                if not (isinstance(part, Apply) and part.predicate == predicate.name):
-                    continue
-                if isinstance(node, Logic) and node.op == "and":
-                    found.setdefault((at, number), []).append(_inputs(predicate, part))
-                else:
-                    found[at, predicate.name] = []
-    return found
-
-
-def _inputs(predicate: Predicate, call: Apply) -> Inputs:
-    """The values that a predicate reads where it is called with these arguments."""
+def _inputs(predicate: Predicate) -> frozenset[Expr]:
+    """What a predicate's blank reads, with parameters named by their places."""
     assert isinstance(predicate.body, BlankCall)
-    bound = {p.name: argument for p, argument in zip(predicate.parameters, call.args, strict=True)}
-    return frozenset(substitute(argument, bound) for argument in predicate.body.args)
+    names: dict[str, Expr] = {p.name: Variable(f"${i}", p.type) for i, p in enumerate(predicate.parameters)}
+    return frozenset(substitute(argument, names) for argument in predicate.body.args)
 
 
-def _side_by_side(first: Mapping[Hashable, list[Inputs]], second: Mapping[Hashable, list[Inputs]]) -> bool:
-    return first.keys() == second.keys() and all(
-        any(a & b for a in first[place] for b in second[place]) for place in first
-    )
+def _alike(goals: Iterable[Expr], p: str, q: str) -> bool:
+    """Whether some goals name two predicates, and stay as they are if these are swapped."""
+    naming = [goal for goal in goals if not names_in(goal).isdisjoint((p, q))]
+    swap = {p: q, q: p}
+    return bool(naming) and all(_sorted(goal, {}) == _sorted(goal, swap) for goal in naming)
+
+
+def _sorted(expr: Expr, renamed: Mapping[str, str]) -> Expr:
+    """An expression with other names for predicates, and the parts of each conjunction in one order."""
+    found = map_children(expr, lambda part: _sorted(part, renamed))
+    if isinstance(found, Apply):
+        return replace(found, predicate=renamed.get(found.predicate, found.predicate))
+    if isinstance(found, Logic) and found.op == "and":
+        return replace(found, args=tuple(sorted(found.args, key=formula_text)))
+    return found

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import Action, ObjectType, Predicate
-from pdsketch.tensor import Universe, numbers
+from pdsketch.tensor import SHOWN, Universe, numbers
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis.measures import Compared, gaps
 from pdsketch.training.time_slice import TimeSlice
@@ -24,9 +24,6 @@ KEPT = 50
 
 _PER_KIND = 10
 """Worst predictions that are kept of each action and predicate, so that one does not fill the list."""
-
-_SHOWN = 6
-"""Numbers of a vector that are shown."""
 
 
 T = TypeVar("T")
@@ -191,10 +188,10 @@ def placed(training: TrainingSet, example: int) -> tuple[int, int]:
 def brief(value: Tensor) -> str:
     """A value in a few characters."""
     flat = value.detach().flatten().tolist()
-    words = [str(v).lower() if isinstance(v, bool) else f"{v:.4g}" for v in flat[:_SHOWN]]
+    words = [str(v).lower() if isinstance(v, bool) else f"{v:.4g}" for v in flat[:SHOWN]]
     if not value.dim():
         return words[0]
-    more = f", … {len(flat)} numbers" if len(flat) > _SHOWN else ""
+    more = f", … {len(flat)} numbers" if len(flat) > SHOWN else ""
     return f"[{', '.join(words)}{more}]"
 
 

@@ -72,8 +72,8 @@ class _Tally:
             truth, label = current.truth() > 0.5, current.outcomes
             for at in range(len(training.kinds)):
                 self._judged(("goal", at), truth[goal == at], label[goal == at])
-        for at in training.guarded:
-            self._precondition(current, at)
+        for at, _, truth, word in current.preconditions():
+            self._judged(("executed", at), truth > 0.5, word)
         after = current.step()
         for transition in after.transitions:
             targets = self.losses.targets(after, transition)
@@ -84,19 +84,6 @@ class _Tally:
         wrong = truth != label
         self._add((kind, True), wrong & label)
         self._add((kind, False), wrong & ~label)
-
-    def _precondition(self, current: TimeSlice, at: int) -> None:
-        training = self.training
-        known = training.dataset.examples.executable.index_select(0, current.states)
-        rows = ((current.action == at) & (known >= 0)).nonzero().squeeze(1)
-        if not len(rows):
-            return
-        action = training.actions[at]
-        batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
-        run = training.engine.open(batch, checked=False)
-        ground = run.ground(training.parameters(at, current.states.index_select(0, rows)), 1)
-        truth = training.engine.precondition(ground, action.name, CRISP)[:, 0]
-        self._judged(("executed", at), truth > 0.5, known.index_select(0, rows) > 0)
 
     def _written(
         self, current: TimeSlice, transition: Transition, predicate: Predicate, new: Tensor, target: Tensor
