@@ -201,7 +201,7 @@ def compile_seconds(load, problem):
     model = load()
     kept, started = abstraction_of(model), time.process_time()
     batch = problem.state.batch
-    kept.learn([batch.tensors], [model.formula(batch, problem.goal)])
+    kept.extend_codes([batch.tensors], [model.formula(batch, problem.goal)])
     _ = kept.symbolic
     rules, started = time.process_time() - started, time.process_time()
     for kind in kept.kinds(tuple(batch.universe(0).types.values()), {0: batch}):

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+import pdsketch as pds
+from pdsketch.abstract import abstraction_of
 from pdsketch.abstract.andor import codebook
 from pdsketch.abstract.andor.codebook import Codebook
 
@@ -80,3 +82,17 @@ def test_numbers_that_are_too_far_have_no_code():
     assert book.values.tolist() == [[1.0]]
     assert not book.is_near(np.array([[1e300]])).any()
     assert book.nearest(np.array([[-1e300]])) == pytest.approx(0)
+
+
+def test_what_is_no_declared_choice_has_no_code():
+    domain = pds.parse_domain("""
+        (define (domain d) (:types kind - int64[choices=3] thing - object)
+          (:predicates (of [return_type=kind] ?t - thing) (big [return_type=float32] ?t - thing))
+          (:derived (odd ?t - thing) (??f (of ?t) (big ?t)))
+          (:action up :parameters (?t - thing) :effect (of::assign ?t (+ (of ?t) 1))))
+    """)
+    model = pds.Model(domain, modules={"derived::odd::f": lambda kind, big: kind[..., 2]})
+    state = pds.State(domain, objects={"thing": ["a"]}, values={"of": [0], "big": [0.5]})
+    result = pds.plan(model, state, "(and (odd a) (> (big a) -1.5))", search="abstract")
+    assert result.plan == [("up", "a"), ("up", "a")]
+    assert next(book.values[:, 0].tolist() for book in abstraction_of(model).books.books()) == [0.0, 1.0, 2.0]

@@ -25,7 +25,7 @@ from pdsketch.abstract import (
     step_named,
 )
 from pdsketch.core import Phase, Posed, States
-from pdsketch.lang import Step
+from pdsketch.lang import Expr, Step
 from pdsketch.search.latent.instances import costs_of
 from pdsketch.search.latent.margin import hold_at_first
 from pdsketch.search.latent.replay import Trail, doubts_of, paid_for
@@ -64,6 +64,8 @@ def search_by_rules(
 
     The problems are ``some`` of ``problems``, ``allowed`` is what may be spent; ``sure``: without guesses.
     """
+    if problems.samples:
+        return dict.fromkeys(some, "left out: actions take values that cannot be listed")
     ended = {i: why for i in some if (why := _left_out(problems, i)) is not None}
     ready = [i for i in some if i not in ended]
     if not ready:
@@ -84,10 +86,7 @@ def search_by_rules(
 
 def _left_out(problems: Problems, i: int) -> str | None:
     """Why the rules of the model are not those of a problem; None: they are."""
-    options = problems.options
-    if problems.samples:
-        return "left out: actions take values that cannot be listed"
-    if options.snap:
+    if problems.options.snap:
         return "left out: states are snapped"
     return "left out: it knows nothing of what failed" if problems.remembers(i) else None
 
@@ -260,6 +259,11 @@ class RuleSearch:
             self._spend("rules", now)
 
     @property
+    def goal(self) -> Expr:
+        """What is to hold."""
+        return self._problems.goals[self._i]
+
+    @property
     def ended(self) -> str:
         """Why it ended."""
         if self._i not in self._problems.found:
@@ -353,7 +357,13 @@ class RuleSearch:
 
 def find_at_once(searches: Mapping[int, RuleSearch], threads: int | None = None) -> dict[int, list[Step]]:
     """The plans of the searches that can be made together, so many at a time as there are ``threads``."""
-    posed = {i: together for i, own in searches.items() if (together := own.posed()) is not None}
+    # Those with one goal after each other: templates keep a few goals.
+    goals: dict[Expr, list[int]] = {}
+    for i, own in searches.items():
+        goals.setdefault(own.goal, []).append(i)
+    posed = {
+        i: together for some in goals.values() for i in some if (together := searches[i].posed()) is not None
+    }
     if not posed:
         return {}
     now = monotonic()

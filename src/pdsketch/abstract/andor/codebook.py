@@ -99,14 +99,23 @@ class Codebook:
     """The codes of one part of a type: ``values[c]`` are the numbers that code ``c`` stands for.
 
     ``name`` is the type's, with the part's. Numbers within ``radius`` (of each dimension) of a code have it;
-    ``whole`` ones are ints. Where it ``grows``, numbers that are near to no code get new ones, up to a limit.
-    ``low`` and ``high`` bound what is known: seen in data, in a state or in a formula. A ``closed`` codebook
-    has what was seen in data, and nothing else came up yet: then variables have no other values than those
-    that they had in the data. ``kind`` says in a word what the codes are; of ``k-means``, each stands for
-    many values, and states add nothing to them.
+    ``whole`` ones are ints; of declared ``choices`` no others have a code. Where it ``grows``, numbers that
+    are near to no code get new ones, up to a limit. ``low`` and ``high`` bound what is known: seen in data,
+    in a state or in a formula. A ``closed`` codebook has what was seen in data, and nothing else came up yet:
+    then variables have no other values than those that they had in the data. ``kind`` says in a word what the
+    codes are; of ``k-means``, each stands for many values, and states add nothing to them.
     """
 
-    def __init__(self, name: str, radius: Floats, whole: bool, grows: bool, kind: str = "values") -> None:
+    def __init__(
+        self,
+        name: str,
+        radius: Floats,
+        whole: bool,
+        grows: bool,
+        kind: str = "values",
+        choices: int | None = None,
+    ) -> None:
+        self.choices = choices
         self.name = name
         self.kind = kind
         self.radius = radius
@@ -227,6 +236,8 @@ class Codebook:
             if len(self) and (np.abs(self.values - row) <= self.radius).all(1).any():
                 continue
             if not (np.abs(row) < FARTHEST * self.radius).all():
+                continue
+            if self.choices is not None and row[0] not in range(self.choices):
                 continue
             self.grown += not allowed[at]
             self.values = np.concatenate([self.values, row[None]])

@@ -215,7 +215,8 @@ class Codebooks:
             for i in range(size):
                 own = name if size == 1 else f"{name}.{i}"
                 kind = "choices" if type_.choices is not None else "values"
-                yield CodePart(Codebook(own, np.full(1, 0.4), True, type_.choices is None, kind), (i,))
+                book = Codebook(own, np.full(1, 0.4), True, type_.choices is None, kind, type_.choices)
+                yield CodePart(book, (i,))
             return
         mine = [p.name for p in self.domain.state_predicates if str(p.type) == name]
         encoded = any(self.domain.predicates[n].role == "encoded" for n in mine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import Final, final
@@ -13,8 +13,8 @@ from pdsketch.lang import (
     BOOL,
     FALSE,
     TRUE,
-    Action,
     Apply,
+    Domain,
     Equal,
     Expr,
     Logic,
@@ -147,41 +147,42 @@ def _disjuncts(expr: Expr) -> Sequence[Expr]:
 # multiply them out. Here the new pose is a derived predicate, and the effect ranges over new poses alone.
 
 
-@final
-class NamedConditions:
-    """Derived predicates for what effects ask for beyond what they write, each condition once."""
+def narrowed_effects(domain: Domain, names: Names, more: Mapping[str, Predicate]) -> Domain:
+    """The domain with effects over the variables of their targets alone, and with ``more`` predicates.
 
-    def __init__(self, names: Names) -> None:
-        self._names = names
-        self._known: dict[Expr, Predicate] = {}
+    What effects ask for beyond what they write becomes derived predicates, each condition once, with names
+    of ``names``.
+    """
+    known: dict[Expr, Predicate] = {}
+    actions = {
+        action.name: replace(
+            action, effects=tuple(_narrowed(update, action.name, names, known) for update in action.effects)
+        )
+        for action in domain.actions.values()
+    }
+    made = {predicate.name: predicate for predicate in known.values()}
+    return replace(domain, predicates={**domain.predicates, **made, **more}, actions=actions)
 
-    @property
-    def predicates(self) -> dict[str, Predicate]:
-        """Those that were made, by name."""
-        return {predicate.name: predicate for predicate in self._known.values()}
 
-    def narrowed(self, update: Update, action: str) -> Update:
-        """The same update over the variables of its target alone."""
-        written = free_variables(update.target)
-        hidden = [v for v in update.variables if v.name not in written]
-        names = {v.name for v in hidden}
-        parts = conjuncts(update.condition)
-        deep = [part for part in parts if not names.isdisjoint(free_variables(part))]
-        if not deep:
-            return update
-        body = nested(hidden, deep)
-        if body not in self._known:
-            inside = [node for part in (update.target, *deep) for node in walk(part)]
-            seen = {node.name: node for node in inside if isinstance(node, Variable)}
-            parameters = tuple(v for name, v in seen.items() if name in free_variables(body))
-            word = "" if update.op == "add" else "leaves-"
-            name = self._names.give(f"{action}-{word}{update.target.predicate}")
-            self._known[body] = Predicate(name, parameters, BOOL, "derived", body)
-        known = self._known[body]
-        atom = Apply(known.name, known.parameters, BOOL)
-        condition = conjoined([*(part for part in parts if part not in deep), atom])
-        kept = tuple(v for v in update.variables if v.name in written)
-        return Update(update.op, update.target, None, kept, condition)
+def _narrowed(update: Update, action: str, names: Names, known: dict[Expr, Predicate]) -> Update:
+    written = free_variables(update.target)
+    hidden = [v for v in update.variables if v.name not in written]
+    parts = conjuncts(update.condition)
+    deep = [part for part in parts if not {v.name for v in hidden}.isdisjoint(free_variables(part))]
+    if not deep:
+        return update
+    body = nested(hidden, deep)
+    if body not in known:
+        inside = [node for part in (update.target, *deep) for node in walk(part)]
+        seen = {node.name: node for node in inside if isinstance(node, Variable)}
+        parameters = tuple(v for name, v in seen.items() if name in free_variables(body))
+        word = "" if update.op == "add" else "leaves-"
+        name = names.give(f"{action}-{word}{update.target.predicate}")
+        known[body] = Predicate(name, parameters, BOOL, "derived", body)
+    atom = Apply(known[body].name, known[body].parameters, BOOL)
+    condition = conjoined([*(part for part in parts if part not in deep), atom])
+    kept = tuple(v for v in update.variables if v.name in written)
+    return Update(update.op, update.target, None, kept, condition)
 
 
 # Goals about all objects, object by object.
@@ -226,21 +227,21 @@ _ORDER = (
 )
 
 
-def requirements_of(predicates: Iterable[Predicate], actions: Iterable[Action]) -> tuple[str, ...]:
-    """The requirements of a domain of Booleans, those that it needs and no others."""
+def with_requirements(domain: Domain) -> Domain:
+    """A domain of Booleans with the requirements that it needs, and no others."""
     needed = {":strips", ":typing"}
-    for predicate in predicates:
+    for predicate in domain.predicates.values():
         if predicate.body is not None:
             needed |= {":derived-predicates", *_of_formula(predicate.body)}
         if predicate.role == "cost":
             needed.add(":action-costs")
-    for action in actions:
+    for action in domain.actions.values():
         needed.update(_of_formula(action.precondition))
         for update in action.effects:
             needed.update(_of_formula(update.condition))
             if update.condition != TRUE or update.variables:
                 needed.add(":conditional-effects")
-    return tuple(word for word in _ORDER if word in needed)
+    return replace(domain, requirements=tuple(word for word in _ORDER if word in needed))
 
 
 def _of_formula(formula: Expr) -> Iterator[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pdsketch.abstract.andor.symbolic import conjoined, disjoined, negated
-from pdsketch.abstract.pddl.formulas import Renaming, requirements_of, written
+from pdsketch.abstract.pddl.formulas import Renaming, written
 from pdsketch.abstract.written import simplified, written_out
 from pdsketch.lang import (
     BOOL,
@@ -67,7 +67,6 @@ def plain_domain(model: Model, *, costs: bool) -> tuple[Domain, dict[str, str]] 
     actions = {
         action.name: replace(
             action,
-            precondition=action.precondition,
             effects=tuple(_effects(action)),
             cost=action.cost if costs else None,
         )
@@ -202,16 +201,28 @@ def _without_equal_truths(domain: Domain) -> Domain:
     return replace(domain, predicates=predicates, actions=actions)
 
 
-def renamed(domain: Domain, renaming: Renaming, actions: Mapping[str, str]) -> Domain:
-    """The domain in names that any planner reads, with the requirements that it has."""
+def renamed(
+    domain: Domain,
+    renaming: Renaming,
+    actions: Mapping[str, str],
+    wishes: Mapping[str, Sequence[str]],
+) -> Domain:
+    """The domain in other names; the parameters of ``actions`` have those that ``wishes`` say, if any."""
     predicates, found = {}, {}
     for predicate in domain.predicates.values():
         parameters, scope = renaming.bind(predicate.parameters, {})
-        body = None if predicate.body is None else written(renaming.formula(predicate.body, scope))
-        name = renaming.predicates[predicate.name]
-        predicates[name] = replace(predicate, name=name, parameters=parameters, body=body)
+        name, own = renaming.predicates[predicate.name], replace(predicate, parameters=parameters)
+        if predicate.body is not None:
+            body = renaming.formula(predicate.body, scope)
+            # One that never holds has no body, and no fact.
+            own = (
+                replace(own, role="observed", body=None)
+                if body == FALSE
+                else replace(own, body=written(body))
+            )
+        predicates[name] = replace(own, name=name)
     for action in domain.actions.values():
-        parameters, scope = renaming.bind(action.parameters, {})
+        parameters, scope = renaming.bind(action.parameters, {}, wishes.get(action.name, ()))
         found[actions[action.name]] = replace(
             action,
             name=actions[action.name],
@@ -223,7 +234,6 @@ def renamed(domain: Domain, renaming: Renaming, actions: Mapping[str, str]) -> D
     return replace(
         domain,
         name=legal(domain.name),
-        requirements=requirements_of(predicates.values(), found.values()),
         hierarchy=Hierarchy(
             {
                 renaming.types[name]: tuple(renaming.types[parent] for parent in parents)
