@@ -442,10 +442,14 @@ class BestFirstSearch:
         """Some of what was met; for who gave a trace."""
         return [] if self._log is None else self._log.nodes(first, last, self._is_goal)
 
-    def steps(self, node: int) -> list[Step]:
-        """The actions that lead to a node."""
-        problem = int(self.frontier.problem[node])
-        return [step_of(self.space, problem, number) for number in self.frontier.trace(node)]
+    def steps(self, nodes: Sequence[int]) -> list[list[Step]]:
+        """The actions that lead to a node of each problem; to -1, none do."""
+        there = [problem for problem, node in enumerate(nodes) if node >= 0]
+        traces = self.frontier.traces([nodes[problem] for problem in there])
+        found: list[list[Step]] = [[] for _ in nodes]
+        for problem, trace in zip(there, traces, strict=True):
+            found[problem] = [step_of(self.space, problem, number) for number in trace]
+        return found
 
 
 def _least_of_each(some: Ints, owners: Ints, key: Floats) -> Ints:

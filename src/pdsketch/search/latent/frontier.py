@@ -6,6 +6,7 @@ heuristic value, then to the older node.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, final
 
 import torch
@@ -15,6 +16,7 @@ from pdsketch.search.latent.closed import ClosedTable
 from pdsketch.search.latent.growing import capacity, grown
 from pdsketch.search.latent.open_list import OpenList
 
+_NO_ACTION: Final = -1
 _COLUMNS: Final = ("problem", "parent", "action", "entry", "depth")
 
 
@@ -78,13 +80,16 @@ class Frontier:
         """Whether a node was taken out to be expanded."""
         return bool(self._removed[node])
 
-    def trace(self, node: int) -> list[int]:
-        """The actions from the root to a node."""
-        actions: list[int] = []
-        while (parent := int(self.parent[node])) >= 0:
-            actions.append(int(self.action[node]))
-            node = parent
-        return actions[::-1]
+    def traces(self, nodes: Sequence[int]) -> list[list[int]]:
+        """The actions from the root to each of some nodes, all fetched together."""
+        at = torch.tensor(nodes, dtype=torch.int64, device=self.g.device)
+        steps = [torch.full_like(at, _NO_ACTION)]
+        for _ in range(int(self.depth[at].max()) if nodes else 0):
+            is_root = self.parent[at] < 0
+            steps.append(torch.where(is_root, _NO_ACTION, self.action[at]))
+            at = torch.where(is_root, at, self.parent[at])
+        rows = torch.stack(steps[::-1], dim=1).tolist()
+        return [[action for action in row if action != _NO_ACTION] for row in rows]
 
     def _is_open(self, nodes: Tensor) -> Tensor:
         """Which nodes were not removed, nor reached more cheaply since."""
