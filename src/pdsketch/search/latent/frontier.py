@@ -16,7 +16,6 @@ from pdsketch.search.latent.closed import ClosedTable
 from pdsketch.search.latent.growing import capacity, grown
 from pdsketch.search.latent.open_list import OpenList
 
-_NO_ACTION: Final = -1
 _COLUMNS: Final = ("problem", "parent", "action", "entry", "depth")
 
 
@@ -83,13 +82,13 @@ class Frontier:
     def traces(self, nodes: Sequence[int]) -> list[list[int]]:
         """The actions from the root to each of some nodes, all fetched together."""
         at = torch.tensor(nodes, dtype=torch.int64, device=self.g.device)
-        steps = [torch.full_like(at, _NO_ACTION)]
+        steps = [torch.full_like(at, -1)]
         for _ in range(int(self.depth[at].max()) if nodes else 0):
             is_root = self.parent[at] < 0
-            steps.append(torch.where(is_root, _NO_ACTION, self.action[at]))
+            steps.append(torch.where(is_root, -1, self.action[at]))
             at = torch.where(is_root, at, self.parent[at])
         rows = torch.stack(steps[::-1], dim=1).tolist()
-        return [[action for action in row if action != _NO_ACTION] for row in rows]
+        return [[action for action in row if action != -1] for row in rows]
 
     def _is_open(self, nodes: Tensor) -> Tensor:
         """Which nodes were not removed, nor reached more cheaply since."""
