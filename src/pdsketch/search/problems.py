@@ -13,7 +13,7 @@ import numpy as np
 from pdsketch.budget import Budget
 from pdsketch.lang import Expr, Step
 from pdsketch.search.latent.candidates import CandidateSource
-from pdsketch.search.latent.instances import value_types
+from pdsketch.search.latent.instances import NO_CANDIDATES, Candidates, value_types
 from pdsketch.search.latent.margin import Margin
 from pdsketch.search.latent.reasons import nothing_trained, untrained
 from pdsketch.search.latent.replay import Trail, encoded, looked_at
@@ -37,8 +37,9 @@ class Problems:
 
     ``options`` say how, and ``budget`` within which time and memory. ``found`` are the results so far,
     ``stages`` what each problem went through, ``counts`` its expansions, evaluations and successors.
-    ``doubts`` are warnings. Of those in ``ruled``, the rules have been made; ``explains`` says what these
-    cannot reach, once they have no plan. ``started`` is when the call began.
+    ``doubts`` are warnings, ``takes`` the types of values that actions take. Of those in ``ruled``, the rules
+    have been made; ``explains`` says what these cannot reach, once they have no plan. ``started`` is when the
+    call began.
     """
 
     def __init__(
@@ -51,19 +52,20 @@ class Problems:
         budget: Budget,
     ) -> None:
         self.model = model
-        self.states = list(states)
+        self.states: Sequence[State] | StateBatch = list(states)
         self.goals = goals
         self.options = options
         self.started = started
         self.budget = budget
         self.margin = Margin(options.confidence)
+        self.takes = value_types(model.domain)
         self.costs = model.domain.has_costs if options.costs is None else options.costs
         self.found: dict[int, Result] = {}
         self.stages: list[tuple[StageReport, ...]] = [()] * len(states)
         self.counts = np.zeros((len(states), 3), dtype=np.int64)
         self.ruled: set[int] = set()
         self.explains: dict[int, Callable[[], Sequence[str]]] = {}
-        self.sources: list[CandidateSource] = []
+        self._sources: dict[int, CandidateSource] = {}
         self._batch: StateBatch | None = None
         self._watch = Watch(model)
         self._untrained = nothing_trained(model)
@@ -73,33 +75,38 @@ class Problems:
 
     def encode(self) -> None:
         """Compute the encoded variables of the states; from then on there are candidate values, too."""
-        self._batch, self._watch = encoded(self.model, self.states)
-        self.states = list(self._batch)
-        self.sources = [
-            CandidateSource(self.model, state, goal, self.options)
-            for state, goal in zip(self.states, self.goals, strict=True)
-        ]
+        self._batch, self._watch = encoded(self.model, list(self.states))
+        self.states = self._batch
+
+    def candidates(self, i: int, number: int = 0, reached: State | None = None) -> Candidates:
+        """The values of arguments of a problem in round ``number``; the last has ``reached`` a state."""
+        return self._source(i).advance(number, reached) if self.takes else NO_CANDIDATES
+
+    def _source(self, i: int) -> CandidateSource:
+        if i not in self._sources:
+            self._sources[i] = CandidateSource(self.model, self.states[i], self.goals[i], self.options)
+        return self._sources[i]
 
     def batch_of(self, which: Sequence[int]) -> StateBatch:
         """The states of some problems, in their order."""
-        if self._batch is not None and len(which) == len(self.states):
+        if self._batch is not None and len(which) == len(self.goals):
             return self._batch
         return StateBatch.of([self.states[i] for i in which])
 
     @property
     def open(self) -> list[int]:
         """Those that have no result."""
-        return [i for i in range(len(self.states)) if i not in self.found]
+        return [i for i in range(len(self.goals)) if i not in self.found]
 
     @property
     def samples(self) -> bool:
         """Whether actions take values that cannot all be listed."""
-        return any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
+        return any(t.choices is None and t.prim != "bool" for t in self.takes)
 
     @property
     def proposes(self) -> bool:
         """Whether values are proposed for arguments of actions."""
-        return any(source.goes_on for source in self.sources)
+        return bool(self.takes) and any(self._source(i).goes_on for i in range(len(self.goals)))
 
     def expanded(self, some: Sequence[int]) -> list[int]:
         """The expansions for each of some problems so far."""

@@ -96,7 +96,7 @@ def _searches(problems: Problems, some: Sequence[int], allowed: Allowed, sure: b
     started = monotonic()
     batches = [problems.states[i].batch for i in some]
     objects = [batch.universe(0).types for batch in batches]
-    values = [problems.sources[i].advance(0).values for i in some]
+    values = [problems.candidates(i).values for i in some]
     goals = [problems.goals[i] for i in some]
     compilations = Compilations(problems.model, objects, goals, batches, values, sure=sure)
     share = (monotonic() - started) / len(some)
@@ -128,7 +128,7 @@ def _accept(
     """
     now, trail, again = monotonic(), Trail(), {}
     with problems.budget.grace().running():
-        failed, said = problems.replayed(range(len(problems.states)), plans, trail, at_first=True)
+        failed, said = problems.replayed(range(len(problems.goals)), plans, trail, at_first=True)
         paid = paid_for(problems.model, trail) if problems.costs else {}
     share = (monotonic() - now) / len(plans)
     for number, (i, plan) in enumerate(plans.items()):
@@ -314,7 +314,7 @@ class RuleSearch:
             self.why = "the model does not what its rules say, and no single rule is wrong"
             return None
         problems, objects = self._problems, [self._state.universe(0).types]
-        goals, values = [problems.goals[self._i]], [problems.sources[self._i].advance(0).values]
+        goals, values = [problems.goals[self._i]], [problems.candidates(self._i).values]
         self._compilations = Compilations(
             problems.model, objects, goals, [self._state], values, sure=self._sure
         )

@@ -149,7 +149,7 @@ def test_a_trace_leads_from_the_root():
         _, entry = frontier.admit(whole(node, 0)[None], g)
         columns = {"parent": whole(node - 1), "action": whole(node), "depth": whole(node)}
         frontier.add(g, 0 * g, g, problem=whole(0), entry=entry, **columns)
-    assert frontier.trace(39) == list(range(1, 40))
+    assert frontier.traces([39, 0, 3]) == [list(range(1, 40)), [], [1, 2, 3]]
     assert frontier.least_f(whole(0)).tolist() == [0.0]
 
 

@@ -6,7 +6,7 @@ import torch
 
 import pdsketch as pds
 from pdsketch.search.heuristics import MODEL_HEURISTICS
-from pdsketch.search.latent.goal_orders import reasonable_orders
+from pdsketch.search.latent.goal_count import reasonable_orders
 from pdsketch.search.latent.heuristics import Searched
 from pdsketch.search.latent.margin import Margin
 

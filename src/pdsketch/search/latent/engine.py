@@ -6,8 +6,10 @@ greedy search stops at once. A state that is reached more cheaply is opened agai
 
 The portfolio expands k nodes together while its heuristic falls, and twice as many after each round in which
 it does not, up to where a batch of successors is so large that more together would be no cheaper: on a
-plateau, one at a time takes 18 ms of a processor each, and 64 together half a millisecond
-(``benchmarks/latent.py``).
+plateau, one at a time takes 18 ms of a processor each, and 64 together half a millisecond each
+(``benchmarks/latent.py``). It stops when it has expanded as much again since its first goal, too: where steps
+that failed are dear, nodes that seem cheaper than a plan do not end (``benchmarks/tabletop.py``, noise of
+3 cm).
 """
 
 from __future__ import annotations
@@ -25,13 +27,12 @@ from torch import Tensor
 
 from pdsketch.budget import current
 from pdsketch.lang import Step
-from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
 from pdsketch.search.latent.growing import grown
 from pdsketch.search.latent.heuristics import Order, StateHeuristic
 from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.options import LIMITS, status_of
-from pdsketch.search.latent.space import Space
+from pdsketch.search.latent.space import Children, Space, joined
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.result import Fate, Outcome, SearchNode, SearchProgress, Status
 from pdsketch.tensor import StateBatch, pardoning
@@ -173,6 +174,7 @@ class BestFirstSearch:
         read: frozenset[str] | None = getattr(order.heuristic, "reads", None)
         self._reads = None if read is None else read | goal_test.reads
         self._enough = ENOUGH_SUCCESSORS // space.instances_of_each
+        self._patience = np.full(n, np.iinfo(np.int64).max)
         self._blocked: list[list[StateHeuristic]] = [[] for _ in range(n)]
         self._is_goal = torch.zeros(0, dtype=torch.bool, device=space.device)
         self._cut = np.zeros(n, dtype=np.bool_)
@@ -293,6 +295,7 @@ class BestFirstSearch:
         if not (self.textbook or self.greedy):
             least: Floats = self.frontier.least_f(self._on_device(active)).cpu().numpy()
             done = (self.goal[active] >= 0) & (self.goal_cost[active] <= least)
+            done |= self.expanded[active] >= self._patience[active]
             for problem in active[done]:
                 self._status[problem] = "solved"
             active = active[~done]
@@ -400,6 +403,8 @@ class BestFirstSearch:
         cheaper = _least_of_each(np.flatnonzero(goals & (g < self.goal_cost[owners])), owners, g)
         reached = owners[cheaper]
         self.goal[reached], self.goal_cost[reached] = first + cheaper, g[cheaper]
+        if self.widens:
+            self._patience[reached] = np.minimum(self._patience[reached], 2 * self.expanded[reached])
         if self.greedy:
             for problem in reached:
                 self._status[problem] = "solved"
@@ -442,10 +447,14 @@ class BestFirstSearch:
         """Some of what was met; for who gave a trace."""
         return [] if self._log is None else self._log.nodes(first, last, self._is_goal)
 
-    def steps(self, node: int) -> list[Step]:
-        """The actions that lead to a node."""
-        problem = int(self.frontier.problem[node])
-        return [step_of(self.space, problem, number) for number in self.frontier.trace(node)]
+    def steps(self, nodes: Sequence[int]) -> list[list[Step]]:
+        """The actions that lead to a node of each problem; to -1, none do."""
+        there = [problem for problem, node in enumerate(nodes) if node >= 0]
+        traces = self.frontier.traces([nodes[problem] for problem in there])
+        found: list[list[Step]] = [[] for _ in nodes]
+        for problem, trace in zip(there, traces, strict=True):
+            found[problem] = [step_of(self.space, problem, number) for number in trace]
+        return found
 
 
 def _least_of_each(some: Ints, owners: Ints, key: Floats) -> Ints:

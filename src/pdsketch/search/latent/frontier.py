@@ -6,6 +6,7 @@ heuristic value, then to the older node.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, final
 
 import torch
@@ -78,13 +79,16 @@ class Frontier:
         """Whether a node was taken out to be expanded."""
         return bool(self._removed[node])
 
-    def trace(self, node: int) -> list[int]:
-        """The actions from the root to a node."""
-        actions: list[int] = []
-        while (parent := int(self.parent[node])) >= 0:
-            actions.append(int(self.action[node]))
-            node = parent
-        return actions[::-1]
+    def traces(self, nodes: Sequence[int]) -> list[list[int]]:
+        """The actions from the root to each of some nodes, all fetched together."""
+        at = torch.tensor(nodes, dtype=torch.int64, device=self.g.device)
+        steps = [torch.full_like(at, -1)]
+        for _ in range(int(self.depth[at].max()) if nodes else 0):
+            is_root = self.parent[at] < 0
+            steps.append(torch.where(is_root, -1, self.action[at]))
+            at = torch.where(is_root, at, self.parent[at])
+        rows = torch.stack(steps[::-1], dim=1).tolist()
+        return [[action for action in row if action != -1] for row in rows]
 
     def _is_open(self, nodes: Tensor) -> Tensor:
         """Which nodes were not removed, nor reached more cheaply since."""

@@ -2,14 +2,17 @@
 
 The oldest of heuristics (differences of GPS: Newell and Simon, 1961). It knows nothing of actions and reads
 the state alone: where a parameter may take any value, so that a relaxation sees every relation one step
-away, it still tells a tower of two from one of three. With reasonable orders (`goal_orders`), a literal also
-counts that holds too early: what makes another one true will undo it.
+away, it still tells a tower of two from one of three. With reasonable orders (Koehler and Hoffmann, 2000), a
+literal also counts that holds too early: what makes another one true will undo it. A literal j has to wait
+for a literal i where i can only be made true by actions that overwrite what j reads: a block that is put into
+a bowl of paint is no longer where it was. Nothing but the sketch is looked at for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, final
 
 import numpy as np
@@ -18,24 +21,251 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pdsketch.core import Bools, Floats
-from pdsketch.lang import ObjectType
-from pdsketch.search.latent.goal_orders import (
-    JoinedParts,
-    Leaf,
-    Literal,
-    Over,
-    Shape,
-    form_of,
-    reasonable_orders,
+from pdsketch.lang import (
+    TRUE,
+    Apply,
+    Domain,
+    Each,
+    Expr,
+    Logic,
+    ObjectType,
+    Quantified,
+    Variable,
+    free_variables,
+    substitute,
+    unfold_all,
+    walk,
 )
 from pdsketch.search.latent.heuristics import NeverInfinite, Searched
 from pdsketch.search.latent.margin import Margin
+from pdsketch.search.latent.relations import can_sample, name_of, pairs_in
 from pdsketch.tensor import Model, StateBatch
 
 Ints = NDArray[np.int64]
 
 NEVER: Final = 1e6
 """What it counts for where there is nothing to choose from; finite, since it proves nothing."""
+
+# The form of a goal: how its literals are joined and quantified, apart from which literals they are.
+#
+# Goals that differ in their predicates alone (a *red* block in the box, a *blue* one) have one form, so that
+# their literals are counted together.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """An atom or its negation; its ``variables`` stand for the goal's variables number ``axes``."""
+
+    atom: Expr
+    variables: tuple[Variable, ...]
+    axes: tuple[int, ...]
+    wanted: bool
+
+
+Orders = Callable[[Sequence[tuple[Expr, bool]]], frozenset[tuple[int, int]]]
+"""Of literals that are wanted together: the pairs (i, j) where j has to wait for i."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The literal number ``slot``."""
+
+    slot: int
+    axes: tuple[int, ...]
+    wanted: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JoinedParts:
+    """Parts that are all wanted, or one of which is; ``orders``: part j has to wait for part i."""
+
+    all_: bool
+    parts: tuple[Shape, ...]
+    orders: frozenset[tuple[int, int]] = frozenset()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A part for all objects of some types, or for one; its variables begin with number ``first``."""
+
+    all_: bool
+    first: int
+    types: tuple[ObjectType, ...]
+    body: Shape
+
+
+Shape = Leaf | JoinedParts | Over
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GoalForm:
+    """A goal's shape, and its literals in the order of their slots."""
+
+    shape: Shape
+    literals: tuple[Literal, ...]
+
+
+def form_of(goal: Expr, orders: Orders | None = None) -> GoalForm:
+    """The form of a goal, with negations at its atoms; ``orders`` says which literals wait for others."""
+    literals: list[Literal] = []
+
+    def visit(expr: Expr, bound: tuple[Variable, ...], wanted: bool) -> Shape:
+        match expr:
+            case Logic(op="not", args=(negated,)):
+                return visit(negated, bound, not wanted)
+            case Logic(op="implies", args=(given, then)):
+                parts = ((given, not wanted), (then, wanted))
+                return join(parts, bound, all_=not wanted)
+            case Logic(op=op, args=args) if args:
+                return join([(part, wanted) for part in args], bound, all_=(op == "and") == wanted)
+            case Quantified(op=op, variables=own, body=body):
+                types = tuple(v.type for v in own if isinstance(v.type, ObjectType))
+                inner = visit(body, (*bound, *own), wanted)
+                return Over((op == "forall") == wanted, len(bound), types, inner)
+            case _:
+                literals.append(_literal(expr, bound, wanted))
+                return Leaf(len(literals) - 1, literals[-1].axes, wanted)
+
+    def join(parts: Sequence[tuple[Expr, bool]], bound: tuple[Variable, ...], *, all_: bool) -> Shape:
+        flat = _together(_flattened(parts), len(bound)) if all_ else list(parts)
+        waiting = frozenset[tuple[int, int]]() if orders is None or not all_ else orders(flat)
+        return JoinedParts(all_, tuple(visit(part, bound, wanted) for part, wanted in flat), waiting)
+
+    return GoalForm(visit(goal, (), True), tuple(literals))
+
+
+def _flattened(parts: Sequence[tuple[Expr, bool]]) -> list[tuple[Expr, bool]]:
+    """The parts of a conjunction, with those of conjunctions in it."""
+    found: list[tuple[Expr, bool]] = []
+    for part, wanted in parts:
+        match part:
+            case Logic(op="not", args=(negated,)):
+                found += _flattened([(negated, not wanted)])
+            case Logic(op="and" | "or" as op, args=args) if args and (op == "and") == wanted:
+                found += _flattened([(inner, wanted) for inner in args])
+            case _:
+                found.append((part, wanted))
+    return found
+
+
+def _together(parts: Sequence[tuple[Expr, bool]], depth: int) -> list[tuple[Expr, bool]]:
+    """The parts of a conjunction, those about all objects of one type as one: orders are of each object."""
+    found: list[tuple[Expr, bool]] = []
+    groups: dict[ObjectType, list[Expr]] = {}
+    for part, wanted in parts:
+        if not isinstance(part, Quantified) or (part.op == "forall") != wanted:
+            found.append((part, wanted))
+            continue
+        first, *rest = part.variables
+        assert isinstance(first.type, ObjectType)
+        body = replace(part, variables=tuple(rest)) if rest else part.body
+        body = substitute(body, {first.name: Variable(f"?{depth}@all", first.type)})
+        groups.setdefault(first.type, []).append(body if wanted else Logic("not", (body,)))
+    for type_, bodies in groups.items():
+        body = bodies[0] if len(bodies) == 1 else Logic("and", tuple(bodies))
+        found.append((Quantified("forall", (Variable(f"?{depth}@all", type_),), body), True))
+    return found
+
+
+def _literal(atom: Expr, bound: tuple[Variable, ...], wanted: bool) -> Literal:
+    """The atom with names for its variables that are the same in all goals."""
+    free = set(free_variables(atom))
+    # An inner variable hides an outer one of the same name.
+    last = {v.name: i for i, v in enumerate(bound) if v.name in free}
+    axes = tuple(sorted(last.values()))
+    variables = tuple(Variable(f"?{rank}@", bound[axis].type) for rank, axis in enumerate(axes))
+    named = {bound[axis].name: variable for axis, variable in zip(axes, variables, strict=True)}
+    return Literal(substitute(atom, named), variables, axes, wanted)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """The state variables that a literal reads, and the one that is changed for it, if it is only one."""
+
+    all: frozenset[Apply]
+    changed: Apply | None
+    wanted: bool
+
+
+def reasonable_orders(model: Model) -> Orders:
+    """The orders of literals that are wanted together."""
+    return partial(_orders, model)
+
+
+def _orders(model: Model, literals: Sequence[tuple[Expr, bool]]) -> frozenset[tuple[int, int]]:
+    reads = [_reads(model, atom, wanted) for atom, wanted in literals]
+    found = {
+        (i, j)
+        for i, one in enumerate(reads)
+        if one.changed is not None
+        for written in [_overwritten(model.domain, one.changed, one.wanted)]
+        for j, other in enumerate(reads)
+        if i != j and _spoils(written, one.changed, other)
+    }
+    for middle in range(len(reads)):  # transitive closure (Warshall, 1962)
+        before = [i for i, j in found if j == middle]
+        after = [j for i, j in found if i == middle]
+        found |= {(i, j) for i in before for j in after if i != j}
+    return frozenset(found)
+
+
+def _reads(model: Model, atom: Expr, wanted: bool) -> _Reads:
+    """What a part reads; nothing is known to change it where it is no atom over single objects."""
+    plain = unfold_all(atom, model.domain)
+    found = _variables(model.domain, plain)
+    if any(isinstance(node, Logic | Quantified | Each) for node in walk(plain)):
+        return _Reads(found, None, wanted)
+    changeable = found
+    for call in pairs_in(model, [plain]):
+        module = model.blanks.calls.get(name_of(call))
+        if call == plain and can_sample(module):  # plans move what values are proposed for
+            proposed = [call.args[i] for i in getattr(module, "arguments", (0,))]
+            changeable = frozenset().union(*(_variables(model.domain, part) for part in proposed))
+    written = [v for v in changeable if v.predicate in model.domain.analysis.written]
+    return _Reads(found, written[0] if len(written) == 1 else None, wanted)
+
+
+def _variables(domain: Domain, expr: Expr) -> frozenset[Apply]:
+    nodes = (node for node in walk(expr) if isinstance(node, Apply))
+    return frozenset(node for node in nodes if domain.predicates[node.predicate].is_state)
+
+
+def _overwritten(domain: Domain, variable: Apply, wanted: bool) -> frozenset[Apply]:
+    """What every action that writes a variable overwrites, the variable itself included."""
+    useless = "delete" if wanted else "add"
+    found: frozenset[Apply] | None = None
+    for action in domain.actions.values():
+        for update in action.effects:
+            if update.target.predicate != variable.predicate or update.op == useless:
+                continue
+            if update.variables:
+                return frozenset({variable})
+            given = zip(update.target.args, variable.args, strict=True)
+            by = {p.name: argument for p, argument in given if isinstance(p, Variable)}
+            own = {
+                substitute(other.target, by)
+                for other in action.effects
+                if other.condition == TRUE and not other.variables
+                if by.keys() >= set(free_variables(other.target))
+            }
+            together = frozenset(t for t in own if isinstance(t, Apply)) | {variable}
+            found = together if found is None else found & together
+    return found or frozenset()
+
+
+def _spoils(written: frozenset[Apply], changed: Apply, other: _Reads) -> bool:
+    """Whether a literal does not outlast what is written; one about the changed variable alone may."""
+    hit = written & other.all
+    return bool(hit - {changed}) or (changed in hit and len(other.all) > 1)
+
+
+# What counts.
 
 
 @final

@@ -16,7 +16,7 @@ from pdsketch.heuristics import EngineEvaluator, Evaluator
 from pdsketch.lang import Expr
 from pdsketch.search.latent.instances import Candidates, costs_of
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
-from pdsketch.search.latent.undecided import UNDECIDED_FROM, UNDECIDED_TO, known_blanks
+from pdsketch.search.latent.undecided import decides_nothing, known_blanks
 from pdsketch.search.options import ModelSearch, Search
 from pdsketch.tensor import Model, StateBatch, Universe
 
@@ -205,7 +205,7 @@ def _doubted(model: Model, abstraction: Abstraction, batch: StateBatch) -> dict[
         truth = node(run.ground(places, len(form.rows)))
         truths = truth.float().reshape(1, -1).expand(1, len(form.rows))[0].tolist()
         for fact, value in zip(form.places, truths, strict=True):
-            if UNDECIDED_FROM < value < UNDECIDED_TO or not known.issuperset(blanks):
+            if decides_nothing(value, value) or not known.issuperset(blanks):
                 for blank in blanks:
                     found.setdefault(blank, []).append(fact)
     return found

@@ -38,6 +38,9 @@ class Candidates:
         return self.values[type_]
 
 
+NO_CANDIDATES: Final = Candidates({})
+
+
 @final
 class Instances:
     """The ground instances of one action.
@@ -67,13 +70,15 @@ class Instances:
         sampled = any(action.name == name for c in candidates for name, _ in c.places)
         if sampled:  # which values there are depends on the objects: each problem has a table of its own
             tables = [self._chosen(p, _grid(count)) for p, count in enumerate(counts)]
-            self.kind = torch.arange(len(counts), device=device)
+            self._kinds = list(range(len(counts)))
         else:
             kinds = {count: i for i, count in enumerate(dict.fromkeys(counts))}
-            self.kind = torch.tensor([kinds[count] for count in counts], device=device)
+            self._kinds = [kinds[count] for count in counts]
             tables = [_grid(count) for count in kinds]
+        self.kind = torch.tensor(self._kinds, device=device)
         self.count = max(table.shape[0] for table in tables)
-        self.index = torch.stack([_padded(table, self.count) for table in tables]).to(device)
+        self._index = torch.stack([_padded(table, self.count) for table in tables])  # for steps of plans
+        self.index = self._index.to(device)
         sizes = torch.tensor([table.shape[0] for table in tables], device=device)
         full = bool((sizes == self.count).all())
         self.sizes: NDArray[np.int64] = sizes[self.kind].cpu().numpy()
@@ -101,7 +106,7 @@ class Instances:
 
     def step(self, problem: int, instance: int) -> Step:
         """An instance as a step of a plan."""
-        index = self.index[self.kind[problem], instance].tolist()
+        index = self._index[self._kinds[problem], instance].tolist()
         args: list[Any] = []
         for place, parameter in zip(index, self.action.parameters, strict=True):
             if isinstance(parameter.type, ObjectType):

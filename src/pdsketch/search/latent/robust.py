@@ -23,15 +23,11 @@ from pdsketch.tensor import Model, State, StateBatch, spread_of
 COPIES: Final = 16
 """Replays of a plan, each with other errors. Set by hand."""
 
-VARIANTS: Final = 32
-"""Plans with other values that are tried together. Set by hand."""
-
 ROUNDS: Final = 4
 """How often values are tried around the best so far. Set by hand."""
 
-NEAREST: Final = 0.5
 FARTHEST: Final = 4.0
-"""Values are tried from so many margins away on, up to so many, on a logarithmic scale. Set by hand."""
+"""Values are tried up to so many margins away. Set by hand."""
 
 Slack = Mapping[str, Tensor]
 """How far each number of a predicate may come out from what was predicted, ``[*value]``."""
@@ -138,15 +134,16 @@ class ShakenPlan:
         def random(*shape: int) -> Tensor:
             return torch.rand(*shape, generator=self._chance)
 
-        scale = NEAREST * (FARTHEST / NEAREST) ** random(VARIANTS)
-        alone = torch.randint(len(values), (VARIANTS,), generator=self._chance)
-        together = torch.arange(VARIANTS) % 2 == 0
-        alike = torch.randn(VARIANTS, max(value.numel() for value in values), generator=self._chance)
+        count = 2 * COPIES
+        scale = FARTHEST * random(count)
+        alone = torch.randint(len(values), (count,), generator=self._chance)
+        together = torch.arange(count) % 2 == 0
+        alike = torch.randn(count, max(value.numel() for value in values), generator=self._chance)
         found = []
         for i, (value, (_, _, slack)) in enumerate(zip(values, self._moved, strict=True)):
             step = (scale * (together | (alone == i))).unsqueeze(-1) * alike[:, : value.numel()]
             found.append(
-                value + (step.reshape(VARIANTS, *value.shape).to(value) * slack).reshape(-1, *value.shape)
+                value + (step.reshape(count, *value.shape).to(value) * slack).reshape(-1, *value.shape)
             )
         return found
 

@@ -77,7 +77,7 @@ def search_in_model(problems: Problems, some: Sequence[int], allowed: Allowed) -
         if not left:
             break
         for i in left:
-            pools[i] = problems.sources[i].advance(number, reached.get(i))
+            pools[i] = problems.candidates(i, number, reached.get(i))
         last = number == rounds - 1
         reached = _Round(problems, left, [pools[i] for i in left], number, last=last).run()
     _steady(problems, some)
@@ -173,7 +173,8 @@ class _Round:
         problems, space = self._problems, engine.space
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         few = len(outcomes) - len(solved) <= MOST_EXPLAINED
-        plans = {place: engine.steps(outcomes[place].node) for place in solved}
+        ways = engine.steps([o.node if o.status == "solved" else o.best for o in outcomes])
+        plans = {place: ways[place] for place in solved}
         trail = Trail()
         failed, said = problems.replayed(self._left, plans, trail)
         paid = paid_for(problems.model, trail) if problems.costs else {}
@@ -188,7 +189,7 @@ class _Round:
                     i, outcome, plans[place], float(costs[place]), failed.get(place, NOT_REPLAYED)
                 )
             else:
-                result = self._failure(i, place, outcome, engine, explained=few)
+                result = self._failure(i, place, outcome, ways[place], engine, explained=few)
             left_out = runaways(space.runaways.get(place, {}), problems.model.domain.predicates)
             guesses = said.get(place, ())
             warnings = (*result.warnings, *left_out, *guesses)
@@ -205,7 +206,7 @@ class _Round:
     def _is_exact(self, space: Space) -> bool:
         """Whether all states of a space are told apart, and all actions tried."""
         problems = self._problems
-        remembers = any(map(problems.remembers, range(len(problems.states))))
+        remembers = any(map(problems.remembers, range(len(problems.goals))))
         return all(p.exact for p in space.prints.values()) and not problems.samples and not remembers
 
     def _has_room(self) -> bool:
@@ -223,7 +224,14 @@ class _Round:
         return replace(result, status=status, best=plan, reasons=(failure,))
 
     def _failure(
-        self, i: int, place: int, outcome: LatentOutcome, engine: BestFirstSearch, *, explained: bool
+        self,
+        i: int,
+        place: int,
+        outcome: LatentOutcome,
+        best: list[Step],
+        engine: BestFirstSearch,
+        *,
+        explained: bool,
     ) -> Result:
         problems, goal = self._problems, self._problems.goals[i]
         if outcome.status == "unsolvable":
@@ -232,7 +240,6 @@ class _Round:
                 rests = self._rests_on_guesses(i, place, outcome, engine.blocked(place))
             if rests:
                 outcome = replace(outcome, status="gave-up", limit="undecided")
-        best = engine.steps(outcome.best) if outcome.best >= 0 else []
         if not explained:
             said = (ending(outcome, problems.options), MANY_FAILED)
             return replace(problems.result(i, outcome.status, outcome.lowest_h), best=best, reasons=said)

@@ -1,4 +1,4 @@
-"""Boolean blanks that cannot decide: a truth between 0.1 and 0.9, or no training at all.
+"""Boolean blanks that cannot decide: a truth between 0.1 and 0.9 (`SURE`), or no training at all.
 
 Search is crisp, so that a precondition whose blank says 0.5 keeps its action
 from ever being applied. Where that is why there is no plan, it is said.
@@ -7,21 +7,19 @@ from ever being applied. Where that is why there is no plan, it is said.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, final
+from typing import final
 
 import torch
 from torch import Tensor
 
 from pdsketch.budget import PORTION
 from pdsketch.lang import Action, Expr, ObjectType, effect_expressions
-from pdsketch.tensor import Callee, Given, Model, Run, StateBatch, pardoning
+from pdsketch.tensor import SURE, Callee, Given, Model, Run, StateBatch, pardoning
 
-UNDECIDED_FROM: Final = 0.1
-UNDECIDED_TO: Final = 0.9
-"""A blank whose truths all lie between these decides nothing; set by hand."""
 
-_MOST_INSTANCES: Final = 1024
-"""Ground actions that are looked at."""
+def decides_nothing(least: float, greatest: float) -> bool:
+    """Whether truths between these are all as little sure as guesses are."""
+    return 1 - SURE < least <= greatest < SURE
 
 
 def known_blanks(model: Model) -> frozenset[str]:
@@ -76,7 +74,7 @@ def _of_action(model: Model, run: Run, action: Action) -> dict[str, str]:
     grounding = model.engine.ground(run.batch, action.name)
     # A successor has a table of its own for whatever is written.
     room = PORTION // max(1, sum(t.nbytes for t in run.batch.tensors.values()))
-    most = min(grounding.count, _MOST_INSTANCES, room)
+    most = min(grounding.count, room)
     if not most:
         return {}
     places = {name: table[:, :most] for name, table in grounding.of(run.batch).items()}
@@ -107,7 +105,7 @@ def _doubts(
     told = {}
     for blank in answers.asked:
         low, high = answers.truths.get(blank, (0.0, 1.0))
-        if not UNDECIDED_FROM < low <= high < UNDECIDED_TO and blank in known:
+        if not decides_nothing(low, high) and blank in known:
             continue
         truth = ""
         if blank in answers.truths:
