@@ -81,7 +81,7 @@ soak: .venv/installed-dev  ## plans, fits and requests of the page for a long ti
 	$(BIN)/python -m tests.soak --scale $(or $(SCALE),0.01)
 
 mutants: .venv/installed-dev  ## do the tests notice? changes at random (DRAWN=400 SEED=…), then the listed ones (ONLY=pattern)
-	$(BIN)/python -m tests.mutation --drawn $(or $(DRAWN),400) --least $(or $(LEAST),40) $(if $(SEED),--seed $(SEED)) \
+	$(BIN)/python -m tests.mutation --drawn $(or $(DRAWN),400) --least $(or $(LEAST),40) $(if $(SEED),--seed $(SEED)) $(if $(ROOM),--room $(ROOM)) \
 		$(if $(ONLY),--only '$(ONLY)')
 	$(BIN)/python -m tests.mutation $(if $(ONLY),--only '$(ONLY)')
 

@@ -28,8 +28,4 @@ private:
     std::vector<Id> queue_;      // literals that came to be known
 };
 
-// By fact: two derived facts have the same number if each depends on the other, over positive literals of
-// bodies; these are strongly connected components.
-std::vector<Id> components(const Task& task);
-
 }  // namespace pds

@@ -12,11 +12,8 @@ namespace {
 void search_one(const Posed& posed, std::span<const Phase> phases, Solved& found, Limits& limits) {
     Narrowed narrowed = narrow(*posed.draft, *posed.goal, Start{posed.init, {}}, limits);
     if (!narrowed.solvable) return;
-    std::vector<Id> groups;
-    for (const Id fact : narrowed.kept)
-        groups.push_back(fact < static_cast<Id>(posed.groups.size()) ? posed.groups[fact] : -1);
     std::vector<double> costs = narrowed.task.costs;
-    Schedule schedule(std::move(narrowed.task), phases, posed.most_expansions, std::move(costs), std::move(groups));
+    Schedule schedule(std::move(narrowed.task), phases, posed.most_expansions, std::move(costs));
     try {
         found.answer = schedule.run(limits);
     } catch (...) {

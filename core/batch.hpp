@@ -6,13 +6,11 @@
 
 namespace pds {
 
-// A draft with a goal, from an initial state. The draft and the goal may be shared. `groups`, a number for each fact
-// of the draft or nothing, are those of Schedule.
+// A draft with a goal, from an initial state. The draft and the goal may be shared.
 struct Posed {
     const Draft* draft;
     const Goal* goal;
     std::span<const std::uint8_t> init;
-    std::span<const Id> groups;
     std::int64_t most_expansions;
 };
 

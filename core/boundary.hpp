@@ -6,8 +6,7 @@
 #include <stdexcept>
 
 #include "interface.h"
-#include "limits.hpp"
-#include "task.hpp"
+#include "narrow.hpp"
 
 namespace pds {
 
@@ -43,3 +42,12 @@ inline Rows rows_of(const pds_rows& given) {
 Task task_of(const pds_task& given);
 
 }  // namespace pds
+
+// What the opaque pointers point to that several parts of the interface read.
+struct pds_draft {
+    pds::Draft draft;
+};
+
+struct pds_goal {
+    pds::Goal goal;
+};

@@ -12,7 +12,6 @@ enum Kind : Id { kMatch, kEnumerate, kOfType, kEqual, kDifferent, kAbsent, kEmit
 
 constexpr Id kStepWords = 8;
 constexpr Id kVariantWords = 5;
-constexpr std::int64_t kBlockCells = 1 << 16;
 
 Word mixed(Word hash, Id value) {
     hash = (hash ^ (static_cast<Word>(value) + 1)) * 0x9E3779B97F4A7C15u;
@@ -20,31 +19,6 @@ Word mixed(Word hash, Id value) {
 }
 
 }  // namespace
-
-Instances::Instances(int width)
-    : width_(width), rows_of_block_(std::max<std::int64_t>(1, kBlockCells / std::max(width, 1))) {}
-
-Id* Instances::add(Limits& limits) {
-    const std::int64_t place = size_ % rows_of_block_;
-    if (place == 0) {
-        limits.reserve(4 * static_cast<std::size_t>(rows_of_block_ * width_));
-        blocks_.push_back(std::make_unique_for_overwrite<Id[]>(static_cast<std::size_t>(rows_of_block_ * width_)));
-    }
-    ++size_;
-    return blocks_.back().get() + place * width_;
-}
-
-void Instances::take(Id* into) {
-    std::int64_t left = size_;
-    for (auto& block : blocks_) {
-        const std::int64_t rows = std::min(left, rows_of_block_);
-        into = std::copy_n(block.get(), rows * width_, into);
-        left -= rows;
-        block.reset();
-    }
-    blocks_.clear();
-    size_ = 0;
-}
 
 Join::Join(std::span<const Id> code, JoinShape shape, std::span<const Id> facts, int n_static, Limits& limits)
     : code_(code.begin(), code.end()),

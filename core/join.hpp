@@ -7,10 +7,7 @@
 // once, in time proportional to the matches tried.
 #pragma once
 
-#include <memory>
-
-#include "limits.hpp"
-#include "task.hpp"
+#include "pieces.hpp"
 
 namespace pds {
 
@@ -23,24 +20,6 @@ struct JoinShape {
     int n_pointers = 0;
     Id untriggered = 0;       // the address of a relation that holds the joins without a trigger
     std::vector<int> widths;  // by rule: cells of an instance
-};
-
-// Rows of one width that are never moved.
-class Instances {
-public:
-    explicit Instances(int width);
-
-    // Room for one more.
-    Id* add(Limits& limits);
-    std::int64_t size() const { return size_; }
-    // Copies all rows, and keeps none.
-    void take(Id* into);
-
-private:
-    int width_;
-    std::int64_t size_ = 0;
-    std::int64_t rows_of_block_;
-    std::vector<std::unique_ptr<Id[]>> blocks_;
 };
 
 class Join {
@@ -56,7 +35,7 @@ public:
     // A row for each fact, of which the first `1 + n_args` are those of the beginning.
     int columns() const { return columns_; }
     const std::vector<Id>& facts() const { return facts_; }
-    Instances& instances(int rule) { return instances_[rule]; }
+    Pieces<Id>& instances(int rule) { return instances_[rule]; }
 
     // The fact of a relation with these arguments; -1 if there is none.
     Id find(Id relation, std::span<const Id> arguments) const;
@@ -94,7 +73,7 @@ private:
     std::vector<Slot> table_;  // open addressing
     std::size_t used_ = 0;
     std::vector<Id> frame_;  // objects of variables, facts that were matched, how far each step has come
-    std::vector<Instances> instances_;
+    std::vector<Pieces<Id>> instances_;
 };
 
 }  // namespace pds

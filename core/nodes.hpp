@@ -2,43 +2,11 @@
 #pragma once
 
 #include <cstring>
-#include <memory>
 #include <utility>
 
-#include "limits.hpp"
-#include "task.hpp"
+#include "pieces.hpp"
 
 namespace pds {
-
-// Rows of `width` items each, in pieces: to grow, nothing is moved or copied.
-template <typename Item>
-class Pieces {
-public:
-    explicit Pieces(int width = 1) : width_(width) {}
-
-    int size() const { return size_; }
-    Item* operator[](Id row) { return pieces_[row >> kBits].get() + std::size_t(row & kMask) * width_; }
-    const Item* operator[](Id row) const { return pieces_[row >> kBits].get() + std::size_t(row & kMask) * width_; }
-    // A new row, whose items are not set.
-    Item* add(Limits& limits) {
-        if ((size_ & kMask) == 0) {
-            limits.reserve(piece_bytes());
-            pieces_.push_back(std::make_unique_for_overwrite<Item[]>(std::size_t(width_) << kBits));
-        }
-        return (*this)[size_++];
-    }
-    std::size_t bytes() const { return std::size_t(size_) * width_ * sizeof(Item); }
-
-private:
-    static constexpr int kBits = 10;
-    static constexpr Id kMask = (1 << kBits) - 1;
-
-    std::size_t piece_bytes() const { return (std::size_t(width_) * sizeof(Item)) << kBits; }
-
-    int width_;
-    int size_ = 0;
-    std::vector<std::unique_ptr<Item[]>> pieces_;
-};
 
 class Nodes {
 public:

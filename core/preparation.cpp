@@ -1,13 +1,9 @@
-#include "preparation.h"
-
 #include <algorithm>
 #include <memory>
 
 #include "axioms.hpp"
 #include "boundary.hpp"
-#include "handles.hpp"
 #include "join.hpp"
-#include "mutexes.hpp"
 #include "successors.hpp"
 
 namespace pds {
@@ -228,17 +224,5 @@ int32_t pds_states_apply(pds_states* states, int32_t op, uint8_t* facts, const p
         states->words = after;
         states->axioms.evaluate(states->words.data(), own);
         states->write(facts);
-    });
-}
-
-int32_t pds_mutexes(const pds_task* task, const int32_t* groups, uint64_t* pairs, uint8_t* consistent,
-                    const pds_limits* limits) {
-    return pds::guarded([&] {
-        pds::Limits own(*limits);
-        const pds::Task read = pds::task_of(*task);
-        const pds::Pairs found = pds::possible_pairs(read, pds::span_of(groups, task->n_facts), own);
-        std::copy(found.words().begin(), found.words().end(), pairs);
-        for (int axiom = 0; axiom < read.n_axioms(); ++axiom)
-            consistent[axiom] = found.may_hold(read.axiom_bodies[axiom]);
     });
 }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "axioms.hpp"
-
 namespace pds {
 namespace {
 
@@ -61,13 +59,14 @@ void add_axioms(const Task& task, Unaries& all) {
     }
 }
 
-// By rule, whether it depends on its own head.
+// By rule, whether it may depend on its own head: it reads a derived fact of its own layer.
 std::vector<std::uint8_t> recursive_rules(const Task& task) {
-    const std::vector<Id> component = components(task);
+    std::vector<Id> layer(task.n_facts, -1);
+    for (int rule = 0; rule < task.n_axioms(); ++rule) layer[task.axiom_heads[rule]] = task.axiom_layers[rule];
     std::vector<std::uint8_t> recursive(task.n_axioms(), 0);
     for (int rule = 0; rule < task.n_axioms(); ++rule)
         for (const Id literal : task.axiom_bodies[rule])
-            if (component[literal >> 1] == component[task.axiom_heads[rule]]) recursive[rule] = 1;
+            if (layer[literal >> 1] == task.axiom_layers[rule]) recursive[rule] = 1;
     return recursive;
 }
 

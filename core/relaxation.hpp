@@ -6,8 +6,8 @@
 //
 // The negation of a derived fact holds if every rule for the fact is broken, that is, has a false literal in its
 // body. This is relaxed as it stands, with one helper proposition a rule: "the rule is broken". A rule that
-// depends on its own head is taken to be broken already; otherwise two facts that support each other could never
-// be seen to vanish, and infinity would be wrong.
+// may depend on its own head, as it reads a fact of its own layer, is taken to be broken already; otherwise two facts
+// that support each other could never be seen to vanish, and infinity would be wrong.
 #pragma once
 
 #include "limits.hpp"

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "mutexes.hpp"
-
 namespace pds {
 namespace {
 
@@ -52,12 +50,11 @@ std::vector<T> in(const std::vector<T>& values, const std::vector<Id>& order) {
 }  // namespace
 
 Schedule::Schedule(Task task, std::span<const Phase> phases, std::int64_t most_expansions,
-                   std::vector<double> heuristic_costs, std::vector<Id> groups)
+                   std::vector<double> heuristic_costs)
     : task_(std::move(task)),
       phases_(phases),
       most_expansions_(most_expansions),
-      heuristic_costs_(std::move(heuristic_costs)),
-      groups_(std::move(groups)) {}
+      heuristic_costs_(std::move(heuristic_costs)) {}
 
 // Those of the present phase, with what it may take.
 Settings Schedule::settings() const {
@@ -72,10 +69,6 @@ Settings Schedule::settings() const {
 void Schedule::begin(Limits& limits) {
     search_.reset();
     const Phase& phase = phases_[phase_];
-    if (phase.consistent && !is_consistent_) {
-        is_consistent_ = true;
-        leave_out_inconsistent(task_, groups_, limits);
-    }
     order_.clear();
     shuffled_ = Task();
     if (phase.order == 0) {

@@ -15,16 +15,13 @@ struct Phase {
     double work = kDeadEnd;
     // Another order of the operators, and so of what is equally good, for each number; 0 is the task's own.
     std::uint64_t order = 0;
-    // Axioms whose bodies never hold are left out from here on, see mutexes.hpp.
-    bool consistent = false;
 };
 
 class Schedule {
 public:
-    // `heuristic_costs` stand in for the task's in the heuristics. At most one fact of each group, a number for each
-    // fact, holds in any state; -1 is for none. The phases live as long as this does.
+    // `heuristic_costs` stand in for the task's in the heuristics. The phases live as long as this does.
     Schedule(Task task, std::span<const Phase> phases, std::int64_t most_expansions,
-             std::vector<double> heuristic_costs, std::vector<Id> groups);
+             std::vector<double> heuristic_costs);
     Schedule(const Schedule&) = delete;  // searches refer to the tasks that lie here
     Schedule& operator=(const Schedule&) = delete;
 
@@ -47,12 +44,10 @@ private:
     void begin(Limits& limits);
     Settings settings() const;
 
-    Task task_;
+    const Task task_;
     const std::span<const Phase> phases_;
     const std::int64_t most_expansions_;
     const std::vector<double> heuristic_costs_;
-    const std::vector<Id> groups_;
-    bool is_consistent_ = false;
     std::size_t phase_ = 0;
     Task shuffled_;
     std::vector<Id> order_;  // of the operators in the present phase; empty if it is the task's

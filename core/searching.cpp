@@ -1,10 +1,8 @@
 // The part of the interface for heuristics and searches.
 #include <algorithm>
 
-#include "batch.h"
 #include "batch.hpp"
 #include "boundary.hpp"
-#include "handles.hpp"
 
 struct pds_evaluator {
     pds_evaluator(pds::Task given, std::span<const double> costs, pds::Estimate estimate, bool per_effect,
@@ -55,8 +53,7 @@ std::vector<Phase> phases_of(std::span<const pds_phase> given, bool per_effect) 
         settings.h_weight = each.h_weight;
         settings.most_evaluations = each.most_evaluations;
         settings.patience = each.patience;
-        phases.push_back(
-            {settings, each.share, each.work, static_cast<std::uint64_t>(each.order), each.consistent != 0});
+        phases.push_back({settings, each.share, each.work, static_cast<std::uint64_t>(each.order)});
     }
     return phases;
 }
@@ -101,20 +98,16 @@ int64_t pds_evaluator_preferred(const pds_evaluator* evaluator, int32_t* operato
 }
 
 int32_t pds_search_new(const pds_task* task, const pds_phase* given_phases, int64_t n_phases, int64_t most_expansions,
-                       int32_t per_effect, const double* costs, const int32_t* groups, pds_search** made,
-                       const pds_limits* given) {
+                       int32_t per_effect, const double* costs, pds_search** made, const pds_limits* given) {
     return guarded([&] {
         Limits limits(*given);
         Task own = taken(*task, limits);
         const auto own_costs = costs_of(*task, costs);
         std::vector<double> heuristic_costs(own_costs.begin(), own_costs.end());
         if (!costs) heuristic_costs = own.costs;
-        std::vector<Id> own_groups(groups, groups + (groups ? task->n_facts : 0));
         std::vector<Phase> phases = phases_of({given_phases, static_cast<std::size_t>(n_phases)}, per_effect != 0);
         const std::span<const Phase> all(phases);  // which stays where it is when the vector is moved
-        *made =
-            new pds_search{std::move(phases),
-                           {std::move(own), all, most_expansions, std::move(heuristic_costs), std::move(own_groups)}};
+        *made = new pds_search{std::move(phases), {std::move(own), all, most_expansions, std::move(heuristic_costs)}};
     });
 }
 
@@ -176,7 +169,6 @@ int32_t pds_search_many(const pds_posed* given, int64_t n, const pds_phase* phas
             posed.push_back({&each.draft->draft,
                              &each.goal->goal,
                              {each.init, static_cast<std::size_t>(each.n_init)},
-                             {each.groups, static_cast<std::size_t>(each.groups ? each.draft->draft.n_facts() : 0)},
                              each.most_expansions});
         auto plans = std::make_unique<pds_plans>();
         plans->solved = search_many(posed, phases_of({phases, static_cast<std::size_t>(n_phases)}, per_effect != 0),

@@ -3,14 +3,16 @@
 Changes of meaning are made, one by one, in a copy of the sources, and the tests that should notice run
 against it. A change is noticed if one of them fails, or takes much longer than before. There are two kinds:
 
-- ``--drawn N --seed S``: N functions of all rooms, and of each a change, at random. The tests that call the
-  function are asked, as a recording says that is made first (``--record`` makes it again, after many changes
-  of the tests). The first figure of a new seed counts: tests were written for the survivors of others.
+- ``--drawn N --seed S``: N functions of all rooms (of some: ``--room lang --room files``), and of each a
+  change, at random. The tests that call the function are asked, as a recording says. ``--record`` makes it,
+  of all files of tests that are new or have changed, or of those that are named. The first figure of a new
+  seed counts: tests were written for the survivors of others.
 - without: the lists in `tests/mutants`, each beside the tests that should notice. These tests must pass
   without any change first.
 
 Results are kept in ``.mutants`` under a digest of the change, its source file and its tests, so that a
-second run asks only about what is new, and an interrupted one goes on.
+second run asks only about what is new, and an interrupted one goes on. One that is interrupted, or whose
+``--minutes`` are over, prints the table of what was judged.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from queue import SimpleQueue
 
 from tests import touched
 from tests.mutants import PAPER, ROOT, SOURCES, Mutant, complaints, patience, read_lists, test_path
-from tests.mutants.drawing import Drawn, Touched, draw
+from tests.mutants.drawing import Drawn, Touched, draw, rooms
 
 HOME = ROOT / ".mutants"
 TESTS = (ROOT / "tests", PAPER / "tests")
@@ -78,8 +80,14 @@ def _paths() -> list[str]:
     return list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
 
 
+class StoppedError(Exception):
+    """A desk that was stopped judges nothing more."""
+
+
 class Desk:
     """A copy of the sources of its own, with their byte code."""
+
+    is_stopped = False
 
     def __init__(self, number: int, known: dict[str, bool]) -> None:
         self.folder = HOME / f"desk{number}"
@@ -194,12 +202,19 @@ class Desk:
             try:
                 said = _patiently(run, PATIENCE)
             finally:
-                self.stop()  # what the tests have left behind
+                self._end()  # what the tests have left behind
+        if self.is_stopped:
+            raise StoppedError
         if said is None:
             return None, f"nothing was done for {PATIENCE} s"
         return run.returncode, "\n".join(said.strip().splitlines()[-12:])
 
     def stop(self) -> None:
+        """End what runs here, and begin nothing more."""
+        self.is_stopped = True
+        self._end()
+
+    def _end(self) -> None:
         """End what runs here, and what it started."""
         if self.running is not None:
             with suppress(ProcessLookupError):
@@ -306,7 +321,7 @@ def first_without(desks: Sequence[Desk], mutants: Sequence[Change], record: Reco
 def judge_all(
     desks: Sequence[Desk], mutants: Sequence[Change], record: Record, minutes: float = inf
 ) -> dict[Change, tuple[str, float]]:
-    """The result of each change, those that are known already included; after some minutes, none is begun."""
+    """The result of each change, those known already included; fewer after Ctrl-C, and after some minutes."""
     digests = {mutant: digest_of(mutant) for mutant in mutants}
     results = {m: record.known[d] for m, d in digests.items() if d in record.known}
     free: SimpleQueue[Desk] = SimpleQueue()
@@ -323,11 +338,11 @@ def judge_all(
         started = time.monotonic()
         try:
             result, said = desk.judge(mutant)
+        except StoppedError:
+            return
         finally:
             free.put(desk)
         seconds = time.monotonic() - started
-        if stopped.is_set():
-            return
         with lock:
             results[mutant] = result, seconds
             at = len(results)
@@ -345,7 +360,7 @@ def judge_all(
             for desk in desks:
                 desk.stop()
             pool.shutdown(cancel_futures=True)
-            raise
+            print("interrupted; what was tried is kept, and another run goes on", file=sys.stderr)
     return results
 
 
@@ -354,14 +369,14 @@ def told(
 ) -> tuple[list[str], bool]:
     """The table, the survivors and the score, and whether all is as it should be."""
     lines = [f"{'room':16}{'changes':>9}{'noticed':>9}{'survive':>9}{'nothing':>9}{'seconds':>9}"]
-    rooms: dict[str, Counter[str]] = {}
+    of_room: dict[str, Counter[str]] = {}
     wrong = []
     for mutant, (result, seconds) in sorted(results.items(), key=lambda item: item[0].where):
         noticed = result in (NOTICED, TIMED_OUT)
         without = mutant.nothing or ("it does not compile" if result == NO_PROGRAM else "")
         kind = "noticed" if noticed else "nothing" if without else "survive"
         for room in (mutant.room, "all"):
-            rooms.setdefault(room, Counter()).update({kind: 1, "changes": 1, "seconds": round(seconds)})
+            of_room.setdefault(room, Counter()).update({kind: 1, "changes": 1, "seconds": round(seconds)})
         if kind == "nothing":
             wrong.append(f"changes nothing: {mutant.where}: {mutant.meaning}: {without}")
         elif kind == "survive":
@@ -370,14 +385,14 @@ def told(
             )
         elif mutant.nothing:
             wrong.append(f"is noticed, and was said to change nothing: {mutant.where}: {mutant.meaning}")
-    total = rooms.pop("all", Counter())
-    for room, counts in [*sorted(rooms.items()), ("all", total)]:
+    total = of_room.pop("all", Counter())
+    for room, counts in [*sorted(of_room.items()), ("all", total)]:
         figures = [counts[name] for name in ("changes", "noticed", "survive", "nothing", "seconds")]
         lines.append(f"{room:16}" + "".join(f"{figure:>9}" for figure in figures))
     score = _score(total)
     lines += [*wrong, f"score: {100 * score:.1f} % noticed of those that change something"]
     right = not any(line.startswith(("is noticed", BROKEN)) for line in wrong)
-    return lines, right and score >= wanted and all(_score(counts) >= in_room for counts in rooms.values())
+    return lines, right and score >= wanted and all(_score(counts) >= in_room for counts in of_room.values())
 
 
 def _score(counts: Mapping[str, int]) -> float:
@@ -397,7 +412,12 @@ def main() -> int:
     parser.add_argument("--drawn", type=int, metavar="N", help="draw so many, by the lines of the rooms")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
     parser.add_argument("--least", type=int, default=3, metavar="N", help="of each room that are drawn (3)")
-    parser.add_argument("--record", action="store_true", help="record anew what each test calls")
+    parser.add_argument(
+        "--room", action="append", choices=rooms(), metavar="ROOM", help="draw of this room alone; repeatable"
+    )
+    parser.add_argument(
+        "--record", nargs="*", metavar="TESTS", help="record first what new and changed tests call (all)"
+    )
     parser.add_argument(
         "--minutes", type=float, default=inf, metavar="N", help="begin no change after so long"
     )
@@ -405,14 +425,16 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     parser.add_argument("--list", action="store_true", help="list the changes and stop")
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a job in the background of a shell ignores Ctrl-C
+        signal.signal(number, signal.default_int_handler)
     HOME.mkdir(exist_ok=True)
     mutants: Sequence[Change]
     if args.drawn is not None:
-        if args.record or not touched.FOLDER.exists():
-            recorded(args.jobs)
-        print(f"seed {args.seed}", flush=True)
-        mutants = draw(args.seed, args.drawn, args.least, Touched.read(touched.FOLDER))
+        if args.record is not None or not touched.FOLDER.exists():
+            recorded(args.jobs, args.record or [])
+        old = touched.out_of_date(files_of_tests([]))
+        print(f"seed {args.seed}; {len(old)} files of tests are not recorded as they are", flush=True)
+        mutants = draw(args.seed, args.drawn, args.least, Touched.read(touched.FOLDER), args.room)
     else:
         listed = read_lists()
         stale = complaints(listed, thorough=True)
@@ -440,23 +462,33 @@ def main() -> int:
     if failed:
         print("without any change, these tests fail:", *failed, sep="\n", file=sys.stderr)
         return 2
-    try:
-        results = judge_all(desks, mutants, record, args.minutes)
-    except KeyboardInterrupt:
-        print("interrupted; what was tried is kept, and another run goes on", file=sys.stderr)
-        return 130
+    results = judge_all(desks, mutants, record, args.minutes)
     lines, good = told(results) if args.drawn is None else told(results, WANTED_DRAWN, WANTED_IN_ROOM)
     print("\n".join(lines))
     print(f"{len(results)} of {len(mutants)} changes; {time.monotonic() - started:.0f} s")
     return 0 if good else 1
 
 
-def recorded(jobs: int) -> None:
-    """Run all tests once, and write down what each calls; those that fail are left out."""
-    print("all tests are run once, to see which functions they call ...", flush=True)
-    shutil.rmtree(touched.FOLDER, ignore_errors=True)
+def files_of_tests(within: Iterable[str]) -> list[str]:
+    """The files of tests, from the root: all, or those in some folders."""
+    folders = [ROOT / name for name in within] or TESTS
+    found = (
+        path for folder in folders for path in (folder.rglob("test_*.py") if folder.is_dir() else [folder])
+    )
+    return sorted(str(path.relative_to(ROOT)) for path in found)
+
+
+def recorded(jobs: int, within: Iterable[str]) -> None:
+    """Run the tests once that are not recorded as they are, and write down what each calls.
+
+    Tests that fail are left out. An interrupted recording goes on.
+    """
+    files = touched.out_of_date(files_of_tests(within))
+    if not files:
+        return
+    print(f"{len(files)} files of tests are run once, to see which functions they call ...", flush=True)
     spread = ["-n", str(jobs), "--dist", "loadfile", "--no-loadscope-reorder", "-p", "no:randomly"]
-    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.touched", *spread]
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.touched", *spread, *files]
     subprocess.run(words, cwd=ROOT, check=False)
 
 

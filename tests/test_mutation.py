@@ -7,10 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests import touched
 from tests.mutants import PAPER, ROOT, StaleError, complaints, definitions, read_line, read_lists
 from tests.mutants.changes import of_cpp, of_python
-from tests.mutants.drawing import Touched, draw, equivalent, rooms
-from tests.mutation import NOTICED, SURVIVES, told
+from tests.mutants.drawing import Touched, draw, equivalent, home_of, rooms
+from tests.mutation import NOTICED, SURVIVES, Record, judge_all, told
 
 SOURCE = """
 class Lamp:
@@ -187,6 +188,43 @@ def test_the_most_specific_tests_are_asked_of_a_change():
     assert found.tests("nobody") == ((), 0.0)
 
 
+def test_the_tests_of_a_functions_own_room_are_asked_first():
+    calls = {"lang/load.py@read"}
+    functions = {"tests/cli/a.py::specific": calls, "tests/lang/b.py::broad": {*calls, "g", "h"}}
+    found = Touched(dict.fromkeys(functions, 30.0), functions)
+    assert found.tests("lang/load.py@read")[0] == ("lang/b.py::broad",)
+    homes = {"budget.py@f": "tests/test_", "pdsketch_paper/babyai/maze.py@f": "paper/tests/babyai"}
+    assert {function: home_of(function) for function in homes} == homes
+
+
+def test_of_a_function_that_is_newer_than_the_recording_tests_of_its_file_are_asked():
+    found = Touched({"tests/a.py::one": 1.0}, {"tests/a.py::one": {"lang/load.py@parse_goal"}})
+    assert found.tests("lang/load.py@parse_plan") == (("a.py::one",), 1.0)
+    assert found.tests("lang/steps.py@parse_plan") == ((), 0.0)
+
+
+def test_changes_are_drawn_of_the_rooms_that_are_named():
+    drawn = draw(7, 12, 2, Touched(), ["files", "editor"])
+    assert {one.room for one in drawn} == {"files", "editor"}
+    assert len(drawn) in (11, 12, 13)
+
+
+def test_files_of_tests_that_changed_are_recorded_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(touched, "FOLDER", tmp_path / ".mutants" / "touched")
+    (tmp_path / "tests").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "tests" / f"test_{name}.py").write_text("def test(): ...")
+    files = ["tests/test_a.py", "tests/test_b.py"]
+    assert touched.out_of_date(files) == files
+    monkeypatch.setattr(
+        touched, "_tests", {"tests/test_a.py::test": {"seconds": 0, "children": tmp_path / "no"}}
+    )
+    touched._write()
+    assert touched.out_of_date(files) == ["tests/test_b.py"]
+    (tmp_path / "tests/test_a.py").write_text("def test(): assert True")
+    assert touched.out_of_date(files) == files
+
+
 def test_what_is_judged_to_change_nothing_is_still_there():
     texts = {}
     for place, before, _ in equivalent():
@@ -196,3 +234,24 @@ def test_what_is_judged_to_change_nothing_is_still_there():
         text = texts.setdefault(path, path.read_text(encoding="utf-8"))
         first, last = definitions(text)[scope] if scope else (0, len(text))
         assert " ".join(before.split()) in " ".join(text[first:last].split()), f"{place}: {before}"
+
+
+def test_what_was_judged_before_an_interruption_is_told_and_kept(tmp_path, capsys):
+    class Desk:
+        stopped = False
+
+        def judge(self, mutant):
+            if mutant.new == "n + 3":
+                raise KeyboardInterrupt
+            return NOTICED, ""
+
+        def stop(self):
+            self.stopped = True
+
+    first, second = (change(f"lang/load.py ;; n + 1 => n + {i} ;; a ;; test_mutation.py") for i in (2, 3))
+    desk, path = Desk(), tmp_path / "results"
+    found = judge_all([desk], [first, second], Record(path))
+    assert {mutant: result for mutant, (result, _) in found.items()} == {first: NOTICED}
+    assert desk.stopped
+    assert "interrupted" in capsys.readouterr().err
+    assert len(Record(path).known) == 1

@@ -3,11 +3,12 @@
 Functions are told by file and qualified name. What a test's fixtures call is kept apart from what the test
 itself calls: a fixture that is made once is made for other tests of the file, too. Processes of Python that
 a test starts are looked into until they end, unless they are killed. A test that fails is left out.
-A later recording of a file of tests replaces an earlier one.
+A later recording of a file of tests replaces an earlier one; each says of which text of the file it is.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -109,10 +110,30 @@ def pytest_sessionstart() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
 
-def pytest_sessionfinish() -> None:
-    """The last file's."""
-    _write()
+def pytest_sessionfinish(exitstatus: int) -> None:
+    """The last file's, if it was run to its end."""
+    if exitstatus != pytest.ExitCode.INTERRUPTED:
+        _write()
     shutil.rmtree(_children)
+
+
+def record_of(file: str) -> Path:
+    """Where the recording of a file of tests is."""
+    return FOLDER / (file.replace("/", "-") + ".json")
+
+
+def out_of_date(files: Iterable[str]) -> list[str]:
+    """Those files of tests whose text is not the recorded one."""
+    found = []
+    for file in files:
+        kept = json.loads(record_of(file).read_text()) if record_of(file).exists() else {}
+        if kept.get("text") != _digest(file):
+            found.append(file)
+    return found
+
+
+def _digest(file: str) -> str:
+    return hashlib.sha256((FOLDER.parents[1] / file).read_bytes()).hexdigest()
 
 
 def _write() -> None:
@@ -127,6 +148,7 @@ def _write() -> None:
         found[test] = [round(float(kept["seconds"]), 3), *numbers]
     if found:
         FOLDER.mkdir(parents=True, exist_ok=True)
-        path = FOLDER / (_file(next(iter(found))).replace("/", "-") + ".json")
-        path.write_text(json.dumps({"functions": list(number), "tests": found}))
+        file = _file(next(iter(found)))
+        kept = {"text": _digest(file), "functions": list(number), "tests": found}
+        record_of(file).write_text(json.dumps(kept))
     _tests.clear()

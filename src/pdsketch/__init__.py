@@ -4,14 +4,17 @@ Every public name stands in ``__init__.pyi`` and is loaded on first use, so that
 checking a file, does not import torch.
 """
 
-from pathlib import Path
+import os
 
 from pdsketch.doors import open_door
 from pdsketch.registration import register
 
 __version__ = "0.2.0"
 
-if [*Path(__file__).parents[1].glob("pdsketch-*.dist-info")]:
+if any(
+    name.startswith("pdsketch-") and name.endswith(".dist-info")
+    for name in os.listdir(os.path.dirname(os.path.dirname(__file__)))
+):
     import warnings
 
     warnings.warn(

@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 
 _IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _NAME = re.compile(r"\b(\w+) as \1\b")
@@ -18,7 +17,8 @@ _NAME = re.compile(r"\b(\w+) as \1\b")
 
 def open_door(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a package whose stub lies beside ``file``."""
-    homes = names_in(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    with open(f"{file.removesuffix('c')}i", encoding="utf-8") as stub:
+        homes = names_in(stub.read())
 
     def get(name: str) -> object:
         if name not in homes:

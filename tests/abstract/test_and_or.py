@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 import pdsketch as pds
-from pdsketch.abstract.andor import tabulate
+from pdsketch.abstract.andor import functions
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
 from pdsketch.abstract.andor.corrections import Corrections
@@ -134,11 +134,11 @@ def test_an_exact_abstraction_has_the_models_optimal_costs_and_transitions(effec
 @given(EFFECTS, st.integers(2, 4), st.integers(0, 10_000))
 def test_so_has_one_whose_functions_are_all_learned_from_samples(effects, k, seed):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tabulate, "MOST_COMBINATIONS", 1)
+        patched.setattr(functions, "MOST_COMBINATIONS", 1)
         translator = same_costs(effects, k, seed)
-    functions = translator.functions.values()
-    assert all(f.sampled is not None or f.table.results.size == 1 for f in functions)
-    assert any(f.sampled is not None for f in functions)
+    known = translator.functions.values()
+    assert all(f.sampled is not None or f.table.results.size == 1 for f in known)
+    assert any(f.sampled is not None for f in known)
 
 
 def same_costs(effects, k, seed):

@@ -14,7 +14,7 @@ import pdsketch as pds
 from pdsketch.abstract.written import written_out
 from pdsketch.lang import BlankCall, domain_text, walk
 from pdsketch.lang.semantics import StaticContext, applicable, apply
-from pdsketch.nets.forms import Condition, CountForm, TableForm, ThresholdForm, TreeForm, element
+from pdsketch.nets.forms import Condition, CountForm, LinearForm, TableForm, TreeForm, element
 from pdsketch.nets.readings import InputReading
 
 ROOMS = """
@@ -158,12 +158,14 @@ def forms():
     red, lit = Condition(InputReading("code", 2), 1.0), Condition(InputReading("code", 3), 1.0)
     yield "n", TreeForm(near, [far, red, lit], (0, (1, 0, (2, 1, 0)), (2, 0, 1)), [(0.0,), (1.0,)])
     yield "n", TreeForm(near, [right, red], (0, (1, 0, 1), 1), [(1.0,), (0.0,)])
+    moved = Condition(InputReading("sum", 0, 1, 0, other=0), 1.0, order=True)
+    yield "n", TreeForm(near, [moved], (0, 1, 0), [(0.0,), (1.0,)])
     keys = [InputReading("code", 2), InputReading("code", 3)]
     yield "n", TableForm(near, keys, {(0, 1): (1.0,), (2, 0): (1.0,), (1, 1): (0.0,)}, (0.0,))
     yield "n", TableForm(near, keys, {(0, 1): (0.0,), (2, 0): (1.0,)}, (1.0,))
     columns = [(InputReading("number", 0, place=1), None), (keys[0], 2.0), (keys[1], 1.0)]
-    yield "n", ThresholdForm(near, columns, (-0.5, 1.0, 0.7, -0.4))
-    yield "n", ThresholdForm(near, columns[1:], (-0.5, 1.0, 0.7))
+    yield "n", LinearForm(near, columns, [(-0.5,), (1.0,), (0.7,), (-0.4,)])
+    yield "n", LinearForm(near, columns[1:], [(-0.5,), (1.0,), (0.7,)])
     inner = TreeForm(element(some, 1), [far], (0, 0, 1), [(1.0,), (0.0,)])
     for count, few in product((1, 2, 3), (False, True)):
         yield "s", CountForm(some, 1, inner, count, few=few)
@@ -186,6 +188,15 @@ def test_forms_are_formulas_of_the_same_truth(name, form):
         goals = [f"(near a {x})" for x in "abcd"] if name == "n" else [f"(some {x})" for x in "abcd"]
         for goal in goals:
             assert model.holds(state, goal, crisp=True) == pds.Model(plain(own)).holds(said, goal, crisp=True)
+
+
+def test_that_more_are_of_one_kind_than_of_another_is_not_written():
+    model = pds.Model(SET)
+    network = model.blanks.network("derived::some::s")
+    here = Condition(InputReading("distance", 0, 1), 1.0, order=True)
+    inner = TreeForm(element(network.signature, 1), [here], (0, 0, 1), [(1.0,), (0.0,)])
+    network.form = CountForm(network.signature, 1, inner, 1, against=inner)
+    assert any(isinstance(node, BlankCall) for node in walk(written_out(model).predicates["some"].body))
 
 
 def plain(domain):

@@ -29,6 +29,14 @@ def test_the_command_serves_until_ctrl_c():
         assert "Traceback" not in process.stderr.read()
 
 
+def test_where_the_shell_ignores_ctrl_c_a_test_sends_it_all_the_same():
+    test = f"{__file__}::test_the_command_serves_until_ctrl_c"
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", test]
+    ignoring = ["sh", "-c", 'trap "" INT; exec "$@"', "ignoring", *words]
+    done = subprocess.run(ignoring, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 def test_the_token_is_not_in_what_the_browser_is_called_with(monkeypatch, capsys):
     opened = []
 

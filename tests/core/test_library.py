@@ -130,3 +130,14 @@ def test_evaluations_end_when_the_time_is_over():
     with pytest.raises(OutOfTimeError):
         evaluator.values(states, Budget(seconds=0.1))
     assert monotonic() - started < 2
+
+
+def test_states_are_derived_and_go_on():
+    task = make_task(
+        "a b", "a", "b", [("add", "a ~b", "b", 1.0)], derived="both", axioms=[(0, "both", "a b")]
+    )
+    states = core.States(task)
+    first = states.derived(task.init)
+    assert first.tolist() == [True, False, False]
+    assert states.applicable(first).tolist() == [0]
+    assert states.successor(first, 0).tolist() == [True, True, True]

@@ -175,3 +175,29 @@ def test_a_sketch_is_refused_and_numbers_are_checked():
         env.unwrapped.step(999)
     with pytest.raises(pds.Error, match="there is no object"):
         env.unwrapped.number(("pick-up", "z"))
+
+
+def test_a_sketch_of_the_domain_is_recorded_with_what_was_refused():
+    env = made().unwrapped
+    world = env.world(pds.sketch_of(env.domain), goal="(exists (?x - block) (on a ?x))")
+    walks = pds.record(world, episodes=8, max_steps=20)
+    assert {step.domain.name for walk in walks for step in walk.states} == {"blocks"}
+    assert walks[0].states[0].domain.blanks
+    tried = [done for walk in walks for done in walk.executable or [True] * len(walk.actions)]
+    assert 0.1 < sum(tried) / len(tried) < 0.9
+    for walk in walks:
+        on_something = [bool(state["on"][0].any()) for state in walk.states]
+        assert [bool(told) for told in walk.success] == on_something
+
+
+def test_a_world_of_a_problem_refuses_what_facts_that_never_change_forbid():
+    env = PDDLEnvironment(EXAMPLES / "delivery/domain.pddl", EXAMPLES / "delivery/p01.pddl")
+    world = env.world(pds.sketch_of(env.domain))  # without distances, which the problem gives for roads alone
+    state = world.reset(seed=0)
+    (truck,) = state.objects["truck"][:1]
+    closed = next(p for p in state.objects["customer"] if ("drive", truck, "hub", p) not in env._numbers)
+    assert world.step(("drive", truck, "hub", closed)) is state
+    assert not world.executed
+    for step in pds.plan(env.problem).plan:
+        world.step(step)
+    assert world.success

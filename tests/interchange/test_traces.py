@@ -124,6 +124,17 @@ def test_a_sketch_leaves_all_atoms_of_the_parameters_blank():
     assert "total-cost" not in sketch.source.text
 
 
+def test_functions_that_only_costs_read_are_left_out_with_the_costs():
+    """Published problems give distances for roads alone, and a state has a value for every pair."""
+    whole = pds.load_domain(BLOCKS.parents[1] / "delivery" / "domain.pddl")
+    sketch = pds.sketch_of(whole)
+    assert "distance" not in sketch.predicates
+    assert {"road", "at"} <= sketch.predicates.keys()
+    problem = pds.load_problem(BLOCKS.parents[1] / "delivery" / "p01.pddl", whole)
+    (episode,) = pds.read_traces(sketch, [(problem, pds.plan(problem).plan)])
+    assert episode.states[0]["road"].any()
+
+
 def test_the_command_prints_it(tmp_path, capsys):
     assert main(["sketch", str(BLOCKS), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)

@@ -42,6 +42,20 @@ def family(made: Any, **settings: Any) -> dict[str, type]:
         c: list[int] = field(default_factory=list, hash=False)
 
     @made(**settings)
+    class Whole:
+        """Fields that only have names, that are no parameters, and that are checked."""
+
+        a: int
+        b: int = field(default=2, kw_only=True)
+        c: list[int] = field(default_factory=list, init=False, hash=False)
+        d: int = field(default=3, init=False)
+
+        def __post_init__(self) -> None:
+            if self.a < 0:
+                raise ValueError("negative")
+            self.c.append(self.a)
+
+    @made(**settings)
     class Own:
         """Methods of its own."""
 
@@ -56,7 +70,7 @@ def family(made: Any, **settings: Any) -> dict[str, type]:
         def __repr__(self) -> str:
             return "own"
 
-    return {kind.__name__: kind for kind in (Empty, One, Base, Inner, Own)}
+    return {kind.__name__: kind for kind in (Empty, One, Base, Inner, Whole, Own)}
 
 
 MAKERS = {
@@ -64,6 +78,7 @@ MAKERS = {
     "One": [(1,), (2,), (float("nan"),), ((1, 2),)],
     "Base": [(1,), (1, "b"), (2,)],
     "Inner": [(1,), (1, None, [3]), (1, 2, [3])],
+    "Whole": [(1,), (2,)],
     "Own": [(1,), (2,)],
 }
 
@@ -109,6 +124,29 @@ def test_a_subclass_is_not_its_base_and_replace_copy_and_match_work() -> None:
             assert (name, children) == ("a", [])
         case _:
             raise AssertionError("positional patterns do not match")
+
+
+@pytest.mark.parametrize("made", KINDS.values(), ids=KINDS)
+def test_arguments_are_those_of_the_fields(made: Any) -> None:
+    whole = family(made, frozen=True, slots=True)["Whole"]
+    assert dataclasses.astuple(whole(1, b=5)) == (1, 5, [1], 3)  # type: ignore[call-overload]
+    for wrong in ((), (1, 2)):
+        with pytest.raises(TypeError):
+            whole(*wrong)
+    with pytest.raises(ValueError, match="negative"):
+        whole(-1)
+
+
+def test_a_dataclass_of_the_standard_library_may_be_derived_of_ours() -> None:
+    base: Any = family(dataclass, frozen=True)["Base"]
+
+    @dataclasses.dataclass(frozen=True)
+    class Theirs(base):  # type: ignore[misc]
+        c: int = 3
+
+    assert Theirs(1) == Theirs(1, None, 3)
+    with pytest.raises(TypeError, match="cannot inherit"):
+        dataclass(type("Changing", (base,), {}))
 
 
 @dataclass(frozen=True, slots=True)

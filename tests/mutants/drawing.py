@@ -1,7 +1,8 @@
 """Changes at random: which function, and which change, by a seed; rooms by their lines.
 
-Which tests are asked is known from one recording (`tests.touched`): those that call the function, the most
-specific first. A change that a person has judged to change nothing stands in ``equivalent/changes.txt``.
+Which tests are asked is known from one recording (`tests.touched`): those that call the function, its own
+room's and the most specific first; of a function that is newer than the recording, those that call others of
+its file. A change that a person has judged to change nothing stands in ``equivalent/changes.txt``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ast
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -91,16 +92,20 @@ class Touched:
     def _of(self) -> dict[str, list[str]]:
         found = defaultdict(list)
         for test in sorted(self.functions, key=lambda test: (len(self.functions[test]), test)):
-            for function in self.functions[test]:
-                found[function].append(test)
+            for place in {*self.functions[test], *(name.partition("@")[0] for name in self.functions[test])}:
+                found[place].append(test)
         return found
 
     def tests(self, function: str) -> tuple[tuple[str, ...], float]:
-        """Tests that call a function, those that call little else first, and the seconds of the longest."""
+        """Tests that call a function, and the seconds of the longest.
+
+        Those of its own room come first; among them, and among the others, those that call little else.
+        """
         files: set[str] = set()
         chosen: list[str] = []
         total = 0.0
-        for test in self._of.get(function, ()):
+        known = self._of.get(function) or self._of.get(function.partition("@")[0], ())
+        for test in sorted(known, key=lambda test: not test.startswith(home_of(function))):
             file = test.partition("::")[0]
             seconds = self.seconds[test]
             if (chosen and total + seconds > SECONDS) or len(files | {file}) > FILES:
@@ -109,6 +114,14 @@ class Touched:
             files.add(file)
             total += seconds
         return tuple(chosen), max((self.seconds[test_path(name)] for name in chosen), default=0.0)
+
+
+def home_of(function: str) -> str:
+    """How the paths of a room's own tests begin."""
+    first, *others = function.partition("@")[0].split("/")
+    if first == "pdsketch_paper":
+        return f"paper/tests/{others[0]}" if len(others) > 1 else "paper/tests/test_"
+    return f"tests/{first}/" if others else "tests/test_"
 
 
 def rooms() -> dict[str, list[Path]]:
@@ -127,15 +140,18 @@ def shares(lines: Mapping[str, int], count: int, least: int) -> dict[str, int]:
     return {room: max(least, round(count * n / total)) for room, n in lines.items()}
 
 
-def draw(seed: int, count: int, least: int, touched: Touched) -> list[Drawn]:
-    """So many changes of all rooms, another choice for another seed; the rooms take turns."""
+def draw(
+    seed: int, count: int, least: int, touched: Touched, only: Collection[str] | None = None
+) -> list[Drawn]:
+    """So many changes of all rooms, or of some, another choice for another seed; the rooms take turns."""
     found = []
-    texts = {path: path.read_text(encoding="utf-8") for paths in rooms().values() for path in paths}
-    lines = {room: sum(texts[path].count("\n") for path in paths) for room, paths in rooms().items()}
+    of_room = {room: paths for room, paths in rooms().items() if not only or room in only}
+    texts = {path: path.read_text(encoding="utf-8") for paths in of_room.values() for path in paths}
+    lines = {room: sum(texts[path].count("\n") for path in paths) for room, paths in of_room.items()}
     known = equivalent()
     for room, number in shares(lines, count, least).items():
         chance = Random(f"{seed} {room}")
-        definitions = list(_definitions(rooms()[room], texts))
+        definitions = list(_definitions(of_room[room], texts))
         for at, (path, text, one, change) in enumerate(_drawn(chance, definitions, number)):
             found.append((at / number, room, _told(room, path, text, one, change, touched, known)))
     return [one for *_, one in sorted(found, key=lambda item: item[:2])]

@@ -16,12 +16,11 @@ from pdsketch.nets.forms import (
     CountForm,
     LinearForm,
     TableForm,
-    ThresholdForm,
     TreeForm,
     component,
     element,
 )
-from pdsketch.nets.readings import InputReading, readings_of
+from pdsketch.nets.readings import InputReading, reading_of, readings_of
 from pdsketch.nets.signature import Input, Signature, Spec
 
 BOOL = Spec("bool")
@@ -59,7 +58,7 @@ FORMS = {
         [(InputReading("number", 0, place=1), None), (InputReading("code", 1), 3.0)],
         [(1.0, 0.0), (2.0, 0.0), (0.0, 5.0)],
     ),
-    "threshold": ThresholdForm(AHEAD, [(InputReading("distance", 0, 2), None)], (1.5, -1.0)),
+    "threshold": LinearForm(AHEAD, [(InputReading("distance", 0, 2), None)], [(1.5,), (-1.0,)]),
     "at-least": CountForm(
         SOME,
         1,
@@ -194,6 +193,28 @@ def test_comparisons_come_first_and_only_of_values_of_one_type():
     ]
     gap = readings_of(Signature((PLACE, Input(Spec("float"), type_id="row")), BOOL))
     assert [reading.kind for reading in gap] == ["gap", "gap", "number", "number", "length", "number"]
+
+
+def test_a_form_of_a_truth_says_how_many_cases_it_tells_apart():
+    counts = {"tree": (1, 2), "table": (2, 1), "threshold": (1, 1), "at-least": (1, 1)}
+    assert {name: FORMS[name].cases for name in counts} == counts
+    assert TreeForm(AHEAD, [], 0, [(0.0,)]).cases == (1, 1)
+
+
+def test_of_three_values_it_is_read_how_far_two_are_apart_once_the_third_has_moved_one():
+    places = Signature((PLACE, PLACE, PLACE), BOOL)
+    sums = [reading for reading in readings_of(places) if reading.kind == "sum"]
+    args = [torch.tensor([[1.0, 2.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[1.0, 3.0]])]
+    assert {one.said(["at", "by", "to"], [2, 2, 2]): one.of(args, places).item() for one in sums} == {
+        "(at + to - by)[0]": 2.0,
+        "(at + to - by)[1]": 4.0,
+        "(at + by - to)[0]": 0.0,
+        "(at + by - to)[1]": 0.0,
+        "(by + to - at)[0]": 0.0,
+        "(by + to - at)[1]": 2.0,
+    }
+    assert [reading_of(one.as_json(), places) for one in sums] == sums
+    assert not any(one.kind == "sum" for one in readings_of(Signature((PLACE, PLACE, CODE), BOOL)))
 
 
 def test_smaller_trees_have_a_test_less_and_smaller_tables_a_row_less():

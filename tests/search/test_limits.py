@@ -185,7 +185,7 @@ def test_successors_are_estimated_in_portions_that_fit(monkeypatch):
 
     monkeypatch.setattr(FactReader, "read", noted)
     model, state = many_lamps(Rows(), 40)
-    for portion, expected in ((32_000_000, 40), (4_000, 4)):
+    for portion, expected in ((32_000_000, 40), (8_000, 4)):
         monkeypatch.setattr(Budget, "portion", lambda _, portion=portion: portion)
         sizes.clear()
         pds.plan(model, state, "(exists (?l - lamp) (shining ?l))", heuristic="opt", max_expansions=1)

@@ -89,6 +89,7 @@ def test_short_numbers_are_the_same_float32(value: float) -> None:
 
 def test_what_is_no_float32_stays_as_it_is() -> None:
     assert short(1 / 3) == 1 / 3
+    assert short(3.4028234663852886e38) == 3.4028234663852886e38  # with nine digits, it would be too large
     assert short((True, 2, "b", float("inf"), (0.10000000149011612,))) == (True, 2, "b", float("inf"), (0.1,))
 
 

@@ -267,3 +267,14 @@ def test_every_other_name_is_read_back_from_a_plan(name):
         == result.plan
         == [("do", name)]
     )
+
+
+def test_objects_that_a_problem_writes_in_any_order_have_the_axes_of_a_state():
+    domain = pds.parse_domain("""(define (domain d) (:types a b - thing thing - object)
+        (:predicates (p ?x - thing)) (:action go :parameters (?x - thing) :effect (p ?x)))""")
+    text = "(define (problem q) (:domain d) (:objects x1 - a x2 - b x3 - a) (:init (p x2)) (:goal (and)))"
+    state = pds.parse_problem(text, domain).state
+    again = pds.State(domain, state.objects, state.values)
+    model = pds.Model(domain)
+    for one in (state, again):
+        assert [model.holds(one, f"(p {name})").item() for name in ("x1", "x2", "x3")] == [0, 1, 0]

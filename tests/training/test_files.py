@@ -338,6 +338,16 @@ def test_objects_that_no_episode_has_are_refused(rooms, copy):
     assert "no episode has" in why(copy, rooms[0])
 
 
+def test_more_universes_than_episodes_are_refused_before_they_are_made(rooms, copy, monkeypatch):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["universes"] += [{"box": []}] * (manifest["episodes"] + 1)
+    reseal(copy, "manifest.json", manifest)
+    made = []
+    monkeypatch.setattr("pdsketch.training.data.files.Universe.of", lambda *_: made.append(1))
+    assert "no episode has" in why(copy, rooms[0])
+    assert not made
+
+
 def test_arguments_wider_than_the_actions_need_are_refused(rooms, copy):
     arrays = load_file(copy / "arrays.safetensors")
     with_arrays(copy, arguments=np.full((len(arrays["action"]), 1000), -1, dtype=np.int8))

@@ -8,9 +8,12 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.nets import Signature, Spec
+from pdsketch.nets import Condition, InputReading, Signature, Spec, TreeForm
 from pdsketch.nets.signature import Input
 from pdsketch.training.forms.propose import Answers, propose
+from pdsketch.training.forms.rivals import alternatives
+
+TRUTHS = [(0.0,), (1.0,)]
 
 ROOM = pds.parse_domain("""
 (define (domain room)
@@ -139,6 +142,74 @@ def test_that_more_of_a_set_are_of_one_kind_than_of_another_is_proposed():
     right = [one.form for one in propose(signature, given) if one.error == 0.0]
     shortest = min(right, key=lambda form: form.cost)
     assert shortest.said(["them"]) == "at least 1 more of them with them = 0 than with them = 2"
+
+
+def right_ones(signature: Signature, given: Answers) -> list[str]:
+    """The proposals that get nothing wrong, the cheapest first."""
+    right = [one.form for one in propose(signature, given) if one.error < 1e-9]
+    return [str(form) for form in sorted(right, key=lambda form: form.cost)]
+
+
+PLACE = Input(Spec("float", (2,)), type_id="place")
+AMOUNT = Input(Spec("float"), type_id="amount")
+
+
+def test_that_a_move_leads_into_a_wall_is_proposed_where_the_move_is_an_argument():
+    cells = torch.cartesian_prod(*[torch.arange(3.0)] * 4)
+    at, where = cells[:, :2].repeat(4, 1), cells[:, 2:].repeat(4, 1)
+    way = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]).repeat_interleave(81, 0)
+    blocks = (at + way == where).all(1).float().unsqueeze(1)
+    given = Answers([at, way, where], blocks, torch.ones(324, 1))
+    shortest, *_ = right_ones(Signature((PLACE, PLACE, PLACE), Spec("bool")), given)
+    assert shortest == "(x0 + x1 - x2)[0] = 0 and (x0 + x1 - x2)[1] = 0"
+
+
+def test_that_fuel_is_enough_for_a_distance_is_proposed_with_round_numbers():
+    generator = torch.Generator().manual_seed(0)
+    at, to = torch.randint(6, (2, 400, 2), generator=generator).float()
+    fuel = 10 * torch.rand(400, 1, generator=generator)
+    enough = (fuel >= (at - to).norm(dim=1, keepdim=True)).float()
+    given = Answers([at, to, fuel], enough, torch.ones(400, 1))
+    shortest, *_ = right_ones(Signature((PLACE, PLACE, AMOUNT), Spec("bool")), given)
+    assert shortest.startswith("1 x2 + -1 distance(x0, x1) > ")
+
+
+def test_of_rivals_that_answer_alike_the_simplest_is_listed():
+    sizes = torch.cartesian_prod(torch.arange(1.0, 9.0), torch.arange(1.0, 9.0))
+    unlike = sizes[sizes[:, 0] != sizes[:, 1]]
+    signature = Signature((AMOUNT, AMOUNT), Spec("bool"))
+    given = Answers(
+        [unlike[:, :1], unlike[:, 1:]], (unlike[:, :1] < unlike[:, 1:]).float(), torch.ones(len(unlike), 1)
+    )
+    own = TreeForm(
+        signature, [Condition(InputReading("difference", 0, 1), 0.0, order=True)], (0, 1, 0), TRUTHS
+    )
+    first, *_ = alternatives(own, given, [sizes[:, :1], sizes[:, 1:]])
+    assert str(first[0]) == "(x0 - x1) <= -0.999 and not (x0 - x1) <= -7.001"
+
+
+BELL = pds.parse_domain("""
+(define (domain bell) (:types box)
+  (:predicates (hue [return_type=int64[choices=4]] ?b - box) (kind [return_type=int64[choices=4]] ?b - box))
+  (:derived (rings ?b - box) (or (??hued (hue ?b)) (??kind (kind ?b)))))
+""")
+
+
+def test_a_truth_that_few_examples_need_is_thin_though_many_depend_on_it():
+    rng = random.Random(0)
+    boxes = [(rng.randrange(4), rng.randrange(3)) for _ in range(120)] + [(hue, 3) for hue in (1, 2, 3)]
+    episodes = [
+        pds.Episode(
+            [pds.State(BELL, {"box": ["a"]}, {"hue": [hue], "kind": [kind]})],
+            [],
+            "(rings a)",
+            [int(hue == 0 or kind == 3)],
+        )
+        for hue, kind in boxes
+    ]
+    report = pds.fit(pds.Model(BELL, seed=0), episodes, steps=300, seed=0)
+    hued, kind = (report.blanks[f"derived::rings::{name}"] for name in ("hued", "kind"))
+    assert (hued.verdict, kind.verdict, kind.examples) == ("learned", "thin", 3)
 
 
 @pytest.mark.parametrize("output", [Spec("bool"), Spec("float", (2,)), Spec("int", (), 4)])

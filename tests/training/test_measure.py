@@ -76,7 +76,7 @@ def test_encoded_numbers_are_compared_within_the_noise_that_a_fit_recorded(noise
         "action::flip::f": lambda look: 1.0 - look + 0.04,
     }
     model = as_trained(domain, functions)
-    model.notes["noise"] = {"look": noise}
+    model.notes["spread"] = {"look": [noise]}
     assert pds.evaluate(model, episodes).measures.step_accuracy == pytest.approx(right, abs=0.05)
 
 

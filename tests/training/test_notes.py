@@ -149,4 +149,4 @@ def test_steps_of_several_goals_are_watched_as_often_as_those_of_one():
         del model.notes["made_from"]
         models.append(model)
     assert models[0].notes == models[1].notes
-    assert models[0].notes["noise"] == models[2].notes["noise"]
+    assert models[0].notes["spread"] == models[2].notes["spread"]

@@ -31,8 +31,7 @@ def chosen(monkeypatch):
     """A blank whose network makes some errors; the errors with each form are said."""
     first = judgement({GOAL: 2, STEP: 4}, {GOAL: 1, STEP: 1})
     said = {}
-    alike = np.zeros(4, dtype=np.int64)
-    dataset = SimpleNamespace(strata=alike, changed=alike, executable=alike)
+    dataset = SimpleNamespace(kinds=np.zeros(4, dtype=np.int64))
     own = Simplifier(SimpleNamespace(training=SimpleNamespace(dataset=dataset)), np.arange(4), np.arange(0))
     slot = own.slots["f"] = Slot(make(FLAG), FLAG)
     monkeypatch.setattr(Simplifier, "judge", lambda self: said.get(slot.inner, first))

@@ -11,7 +11,18 @@ import numpy as np
 from torch import Tensor
 
 from pdsketch.core import Bools, Floats
-from pdsketch.lang import TRUE, Expr, Form, Object, ObjectType, Step, ValueType, substitute
+from pdsketch.lang import (
+    FALSE,
+    Domain,
+    Expr,
+    Form,
+    Object,
+    ObjectType,
+    Step,
+    ValueType,
+    map_children,
+    substitute,
+)
 from pdsketch.task import Task
 from pdsketch.tensor import Model, StateBatch
 
@@ -58,8 +69,7 @@ class Abstraction:
     - ``task``: what heuristics are computed on. Problems may share it: its operators may name an
       object by its number, ``@0``, ``@1`` …, and a value that is not known by its parameter, ``?p``.
     - ``readings``: which expressions give its facts in a state. Fact ``places[i]`` of a form holds where
-      its expression is true of the objects ``rows[i]``. The facts that are read come first in the
-      task; all other basic facts are false in every state.
+      its expression is true of the objects ``rows[i]``. All other basic facts are false in every state.
     - ``infinity_is_proof``: where the relaxed task has no plan, the model has none, either. Otherwise
       infinity is only a bad sign.
     - ``explain``: given the basic facts of a state from which the relaxed task has no plan, why that is
@@ -82,13 +92,13 @@ class Abstraction:
 
     @property
     def n_read(self) -> int:
-        """How many facts are read off a state."""
-        return sum(len(form.places) for form in self.readings) + sum(len(c.places) for c in self.codes)
+        """How many facts are read off a state; those that no reading says are false."""
+        return self.task.n_basic
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions of the facts that are read, written out, in the order of the facts."""
-        found: list[Expr] = [TRUE] * self.n_read
+        found: list[Expr] = [FALSE] * self.n_read
         for form in self.readings:
             for row, place in zip(form.rows, form.places, strict=True):
                 objects = [Object(name, self.objects[name]) for name in row]
@@ -115,6 +125,18 @@ class Abstraction:
     def priced(self, costs: Sequence[float]) -> Abstraction:
         """The same where the operators cost so much; problems with the same costs share a task, too."""
         return replace(self, task=_priced(self.task, tuple(costs)))
+
+
+def numbered(domain: Domain, objects: Mapping[str, ObjectType]) -> dict[str, str]:
+    """The objects of a problem by number; constants keep their names."""
+    return {name: name if name in domain.constants else f"@{i}" for i, name in enumerate(objects)}
+
+
+def with_names(expr: Expr, names: Mapping[str, str]) -> Expr:
+    """An expression in which objects have other names; those that are not among them keep theirs."""
+    if isinstance(expr, Object):
+        return Object(names.get(expr.name, expr.name), expr.type, expr.span)
+    return map_children(expr, lambda part: with_names(part, names))
 
 
 def step_named(operator: tuple[str, ...], names: Sequence[str], values: Mapping[str, Any]) -> Step:

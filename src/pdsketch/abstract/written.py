@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from pdsketch.abstract.andor.symbolic import conjoined, disjoined, negated
+from pdsketch.abstract.decision_lists.decision_list import HasCode
 from pdsketch.abstract.decision_lists.exact import exact_rules
-from pdsketch.abstract.decision_lists.literals import HasCode
 from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
     BOOL,
@@ -58,7 +58,6 @@ from pdsketch.nets import (
     Node,
     Signature,
     TableForm,
-    ThresholdForm,
     TreeForm,
 )
 from pdsketch.tensor import Detached, Model
@@ -294,7 +293,7 @@ def truth_of(form: BlankForm, args: Sequence[Expr], fresh: Iterator[int]) -> Exp
         case ClauseForm():
             clauses = [[_test(one, args, form.signature) for one in clause] for clause in form.clauses]
             return conjoined(disjoined(clause) for clause in clauses)
-        case ThresholdForm():
+        case LinearForm():
             return _threshold(form, args)
         case CountForm():
             return _counted(form, args, fresh)
@@ -364,17 +363,15 @@ def _row(form: TableForm, row: Sequence[int], args: Sequence[Expr]) -> Expr:
     return conjoined(_test(Condition(key, float(code), 0.25), args, form.signature) for key, code in keys)
 
 
-def _threshold(form: ThresholdForm, args: Sequence[Expr]) -> Expr:
+def _threshold(form: LinearForm, args: Sequence[Expr]) -> Expr:
     """A sum that is above 0: a comparison of numbers for each combination of the truths in it."""
-    truths = [
-        (_test(Condition(r, v), args, form.signature), by)
-        for (r, v), by in zip(form.columns, form.weights[1:], strict=True)
-        if v is not None
-    ]
-    numbers = [(r, by) for (r, v), by in zip(form.columns, form.weights[1:], strict=True) if v is None]
+    (constant,), *slopes = form.matrix
+    each = [(reading, value, by) for (reading, value), (by,) in zip(form.columns, slopes, strict=True)]
+    truths = [(_test(Condition(r, v), args, form.signature), by) for r, v, by in each if v is not None]
+    numbers = [(r, by) for r, v, by in each if v is None]
     if len(truths) > MOST_TRUTHS or (numbers and len(truths) > 3):
         raise NotWrittenError
-    sums = form.weights[0] + sum(
+    sums = constant + sum(
         (axis * by for axis, (_, by) in zip(np.indices((2,) * len(truths)), truths, strict=True)),
         np.zeros((2,) * len(truths)),
     )
@@ -392,7 +389,7 @@ def _threshold(form: ThresholdForm, args: Sequence[Expr]) -> Expr:
 def _counted(form: CountForm, args: Sequence[Expr], fresh: Iterator[int]) -> Expr:
     """That there are so many elements of a set, all different."""
     each = args[form.set]
-    if not isinstance(each, Each):
+    if not isinstance(each, Each) or form.against is not None:
         raise NotWrittenError
     found = []
     for _ in range(form.count):
@@ -472,14 +469,17 @@ def _near(test: Condition, args: Sequence[Expr], signature: Signature) -> Expr:
 
 def _number(reading: InputReading, args: Sequence[Expr]) -> Expr:
     """The number that is read."""
-    if reading.kind not in ("code", "number", "difference", "gap"):
+    if reading.kind not in ("code", "number", "difference", "sum", "gap"):
         raise NotWrittenError
     one = _component(args[reading.first], reading.place)
     if reading.second < 0:
         return one
     other = _component(args[reading.second], reading.other if reading.kind == "gap" else reading.place)
     assert isinstance(one.type, ValueType)
-    return Arithmetic("-", (one, other), replace(one.type, choices=None, alias=None))
+    type_ = replace(one.type, choices=None, alias=None)
+    if reading.kind == "sum":
+        one = Arithmetic("+", (one, _component(args[reading.other], reading.place)), type_)
+    return Arithmetic("-", (one, other), type_)
 
 
 def _component(arg: Expr, place: int) -> Expr:

@@ -26,7 +26,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol, cast
 
 from pdsketch.cli import output
@@ -166,6 +165,7 @@ def _run(words: list[str]) -> int:
     except SystemExit:  # argparse has printed the help
         return output.OK
     if output.is_process():
+        gc.freeze()  # what was imported lives to the end
         gc.enable()
     if getattr(command, "ENDLESS", False):
         return command.run(args)
@@ -202,12 +202,17 @@ def _purpose(name: str, command: Command) -> str:
     return COMMANDS[name][1] if name in COMMANDS else command.PURPOSE
 
 
-def version(package: Path = Path(__file__).parents[1]) -> str:
-    """The version; of a development build with its commit, which a checkout has, or a build from one."""
+def version(package: str | os.PathLike[str] | None = None) -> str:
+    """The version; of a development build with its commit, which a checkout has, or a build from one.
+
+    The ``package`` is this one unless given.
+    """
     import subprocess
+    from pathlib import Path
 
     from pdsketch import __version__
 
+    package = Path(__file__).parents[1] if package is None else Path(package)
     commit = package / "commit"
     if commit.exists():
         return f"{__version__} (commit {commit.read_text(encoding='ascii').strip()[:10]})"

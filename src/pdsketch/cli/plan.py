@@ -72,7 +72,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         return _run(args)
     finally:
-        gc.enable()
+        if not output.is_process():  # which ends now
+            gc.enable()
 
 
 def _run(args: argparse.Namespace) -> int:

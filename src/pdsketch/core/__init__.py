@@ -14,7 +14,6 @@ from pdsketch.core.preparation import (
     PreparedDraft,
     PreparedGoal,
     States,
-    mutexes,
     narrow,
 )
 from pdsketch.core.rows import CSR, csr_of, distinct, gather, group, owners_of, repeated, starts_of
@@ -62,7 +61,6 @@ __all__ = [
     "gather",
     "group",
     "library",
-    "mutexes",
     "narrow",
     "owners_of",
     "repeated",

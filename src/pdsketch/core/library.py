@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from ctypes import Structure, byref, c_char_p, c_double, c_int32, c_int64, c_void_p
 from functools import cache
 from math import inf
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from pdsketch.budget import UNLIMITED, Budget, LimitError, OutOfMemoryError, OutOfTimeError
 from pdsketch.lang import error
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Of the interface; the library must say the same."""
 
 _DONE, _OUT_OF_TIME, _OUT_OF_MEMORY, _INTERRUPTED = range(4)
@@ -122,9 +121,9 @@ def function(name: str) -> Any:
 @cache
 def library() -> ctypes.CDLL:
     """The library."""
-    path = Path(os.environ.get("PDSKETCH_CORE") or Path(__file__).parents[1] / "_core.so")
+    path = os.environ.get("PDSKETCH_CORE") or os.path.join(_above(2), "_core.so")
     try:
-        lib = ctypes.CDLL(str(path))
+        lib = ctypes.CDLL(path)
     except OSError as why:
         raise error(
             "no-engine",
@@ -139,13 +138,18 @@ def library() -> ctypes.CDLL:
     return lib
 
 
-def _refuse_an_older_one(path: Path) -> None:
+def _above(levels: int) -> str:
+    """A folder above this file."""
+    return os.path.normpath(os.path.join(__file__, *[os.pardir] * levels))
+
+
+def _refuse_an_older_one(path: str) -> None:
     """In a checkout, the library must not be older than its sources."""
-    sources = Path(__file__).parents[3] / "core"
-    if not sources.joinpath("interface.h").exists():
+    sources = os.path.join(_above(4), "core")
+    if not os.path.exists(os.path.join(sources, "interface.h")):
         return
-    built = path.stat().st_mtime
-    if any(source.stat().st_mtime > built for source in sources.glob("*.[ch]*")):
+    built = os.stat(path).st_mtime
+    if any(f.stat().st_mtime > built for f in os.scandir(sources) if f.name.endswith((".h", ".hpp", ".cpp"))):
         raise error(
             "old-engine",
             f"the sources in {sources} are newer than {path}",

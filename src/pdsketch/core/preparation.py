@@ -1,4 +1,4 @@
-"""Preparation by the engine: joins, drafts that are narrowed, mutexes, states (`core/preparation.h`)."""
+"""Preparation by the engine: joins, drafts that are narrowed, states (`core/interface.h`)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ declare(
         "pds_states_derive": (c_int32, [c_void_p] * 3),
         "pds_states_applicable": (c_int32, [c_void_p] * 5),
         "pds_states_apply": (c_int32, [c_void_p, c_int32, c_void_p, c_void_p]),
-        "pds_mutexes": (c_int32, [c_void_p] * 5),
     }
 )
 
@@ -374,15 +373,3 @@ class States(Owned):
         after = np.array(facts, np.bool_)
         call("pds_states_apply", self.handle, operator, after.ctypes.data, brief=True)
         return after
-
-
-def mutexes(task: GroundedTask, groups: Array, budget: Budget) -> tuple[Array, Array]:
-    """For each literal the set of those that it may hold with, as bits, and which axioms' bodies may hold."""
-    own, size = Arrays(), 2 * task.n_facts
-    budget.reserve(16 * size * ((size + 63) // 64))
-    pairs = np.zeros((size, (size + 63) // 64), np.uint64)
-    consistent = np.zeros(len(task.axiom_heads), np.bool_)
-    given = own.task(task)
-    places = (own.at(groups, np.int32), pairs.ctypes.data, consistent.ctypes.data)
-    call("pds_mutexes", byref(given), *places, budget=budget)
-    return pairs, consistent

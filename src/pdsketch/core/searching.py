@@ -19,7 +19,7 @@ declare(
         "pds_evaluator_free": (None, [c_void_p]),
         "pds_evaluator_values": (c_int32, [c_void_p] * 2 + [c_int64] * 2 + [c_void_p] * 2),
         "pds_evaluator_preferred": (c_int64, [c_void_p] * 2 + [c_int64]),
-        "pds_search_new": (c_int32, [c_void_p] * 2 + [c_int64] * 2 + [c_int32] + [c_void_p] * 4),
+        "pds_search_new": (c_int32, [c_void_p] * 2 + [c_int64] * 2 + [c_int32] + [c_void_p] * 3),
         "pds_search_free": (None, [c_void_p]),
         "pds_search_run": (c_int32, [c_void_p, c_double, c_void_p, c_void_p]),
         "pds_search_progress": (None, [c_void_p] * 2),
@@ -51,7 +51,7 @@ def _size(task: GroundedTask) -> int:
 
 class _Phase(Structure):
     _fields_ = [
-        *((name, c_int32) for name in ("estimate", "lazy", "consistent", "order")),
+        *((name, c_int32) for name in ("estimate", "lazy", "order")),
         *((name, c_double) for name in ("g_weight", "h_weight", "share", "work")),
         *((name, c_int64) for name in ("most_evaluations", "patience")),
     ]
@@ -96,8 +96,7 @@ class Phase(NamedTuple):
     The next one begins after its ``most_evaluations``, its ``share`` of the expansions that are left to the
     schedule, about so much ``work`` (conditions of unary operators that were looked at), or a ``patience`` of
     evaluations without a lower h. For every ``order`` but 0 operators, and so ties, are
-    shuffled. From the first phase on that is ``consistent``, axioms whose bodies never hold (by h²) are left
-    out.
+    shuffled.
     """
 
     estimate: str
@@ -109,7 +108,6 @@ class Phase(NamedTuple):
     work: float = inf
     patience: int | None = None
     order: int = 0
-    consistent: bool = False
 
 
 def _phases(schedule: Sequence[Phase]) -> Any:
@@ -118,7 +116,6 @@ def _phases(schedule: Sequence[Phase]) -> Any:
         _Phase(
             ESTIMATES.index(phase.estimate),
             phase.lazy,
-            phase.consistent,
             phase.order,
             phase.g_weight,
             phase.h_weight,
@@ -184,8 +181,7 @@ class Search(Owned):
     """A search for a plan of a ``task`` by a ``schedule``, made within ``budget``.
 
     All phases together take ``most_expansions``. ``costs`` stand in for the task's in the heuristic; with
-    ``per_effect``, hFF counts each conditional effect as an operator of its own. At most one fact of each
-    of the ``groups``, a number for each fact, -1 for none, holds in any state.
+    ``per_effect``, hFF counts each conditional effect as an operator of its own.
     """
 
     def __init__(
@@ -196,16 +192,14 @@ class Search(Owned):
         *,
         most_expansions: int | None = None,
         costs: Array | None = None,
-        groups: Array | None = None,
         per_effect: bool = False,
     ) -> None:
         super().__init__("pds_search_free")
         own = Arrays()
         given, phases = own.task(task), _phases(schedule)
         prices = None if costs is None else own.at(costs, np.float64)
-        grouped = None if groups is None else own.at(groups, np.int32)
         self._size = _size(task)
-        chosen = (byref(phases), len(phases), _most(most_expansions), per_effect, prices, grouped)
+        chosen = (byref(phases), len(phases), _most(most_expansions), per_effect, prices)
         brief = self._size < _BRIEF
         call("pds_search_new", byref(given), *chosen, byref(self.handle), budget=budget, brief=brief)
 
@@ -241,21 +235,17 @@ class Search(Owned):
 
 class _Posed(Structure):
     _fields_ = [
-        *((name, c_void_p) for name in ("draft", "goal", "init", "groups")),
+        *((name, c_void_p) for name in ("draft", "goal", "init")),
         *((name, c_int64) for name in ("n_init", "most_expansions")),
     ]
 
 
 class Posed(NamedTuple):
-    """A draft with a goal, from an initial state, and how many expansions its search may take.
-
-    At most one fact of each of the ``groups``, a number for each of the draft's, holds in any state.
-    """
+    """A draft with a goal, from an initial state, and how many expansions its search may take."""
 
     draft: PreparedDraft
     goal: PreparedGoal
     init: Array
-    groups: Array | None = None
     most_expansions: int | None = None
 
 
@@ -284,7 +274,6 @@ def search_many(
             each.draft.handle,
             each.goal.handle,
             own.at(each.init, np.uint8),
-            None if each.groups is None else own.at(each.groups, np.int32),
             len(each.init),
             _most(each.most_expansions),
         )

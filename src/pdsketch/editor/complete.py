@@ -7,12 +7,13 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, final
 
 from pdsketch.editor.analysis import TextAnalysis
-from pdsketch.editor.lexical import QUANTIFIERS, head_of
+from pdsketch.editor.lexical import QUANTIFIERS
 from pdsketch.lang import (
     EFFECT_WORDS,
     PARTS,
     PRIMITIVES,
     RULES,
+    SECTION_WORDS,
     SECTIONS,
     SUPPORTED,
     UNKNOWN,
@@ -100,11 +101,11 @@ def _fitting(analysis: TextAnalysis, place: _Place, offset: int) -> Iterator[Com
         return
     inner = path[-1][0]
     before = inner.items[index - 1] if index else None
-    depth = next((i for i, (group, _) in enumerate(path) if head_of(group) in _ALL_SECTIONS), None)
+    depth = next((i for i, (group, _) in enumerate(path) if group.head in SECTION_WORDS), None)
     if isinstance(before, Token) and before.text == "-" and inner.bracket == "(":
-        section = None if depth is None else head_of(path[depth][0])
+        section = None if depth is None else path[depth][0].head
         yield from _types(analysis, values=section not in (":objects", ":constants"))
-    elif head_of(inner) == "either":
+    elif inner.head == "either":
         yield from _types(analysis, values=False)
     elif inner.bracket == "[":
         yield from _settings(analysis, place)
@@ -115,14 +116,11 @@ def _fitting(analysis: TextAnalysis, place: _Place, offset: int) -> Iterator[Com
         yield from _in_section(analysis, path[depth:], index, offset)
 
 
-_ALL_SECTIONS = frozenset(SECTIONS["domain"]) | frozenset(SECTIONS["problem"])
-
-
 def _in_section(
     analysis: TextAnalysis, path: list[tuple[Group, int]], index: int, offset: int
 ) -> Iterator[Completion]:
     section = path[0][0]
-    keyword = head_of(section)
+    keyword = section.head
     child = path[1][1] if len(path) > 1 else index
     if keyword == ":requirements":
         yield from (Completion(word, "keyword") for word in SUPPORTED)
@@ -152,7 +150,7 @@ def _in_form(
 ) -> Iterator[Completion]:
     """What fits inside a formula, an effect or an entry of ``:init``."""
     for (group, _), (_, position) in pairwise(path):
-        head = head_of(group)
+        head = group.head
         if head in QUANTIFIERS and position == 1:
             return
         form = _inside(head, position, form)
@@ -210,7 +208,7 @@ def _arguments(
     analysis: TextAnalysis, tables: Tables, inner: Group, index: int, offset: int
 ) -> Iterator[Completion]:
     """The variables in reach and the objects that fit a parameter."""
-    head = head_of(inner)
+    head = inner.head
     if head in ("and", "or", "not", "imply", "implies", "when", *QUANTIFIERS, *EFFECT_WORDS):
         return
     signature = tables.signatures.get(head.partition("::")[0])

@@ -11,6 +11,7 @@ from pdsketch.lang import (
     MAX_DEPTH,
     MAX_TOKEN,
     PARTS,
+    SECTION_WORDS,
     SECTIONS,
     TOKEN,
     CheckReport,
@@ -33,7 +34,6 @@ from pdsketch.lang import (
 # Sections and the parts of actions begin with words that stand nowhere else. So a list that is left
 # open ends where the next section begins, and one bracket too many does not end the definition.
 
-_HEADS = frozenset(SECTIONS["domain"]) | frozenset(SECTIONS["problem"])
 _HEAD = re.compile(r"""\s*(:[^\s()\[\],;"]+)""")
 _OPENS = {")": "(", "]": "["}
 
@@ -51,7 +51,7 @@ def recover(source: Source) -> list[Node]:
             continue
         if first in "([":
             head = _HEAD.match(text, at + 1)
-            if first == "(" and head is not None and head[1] in _HEADS:
+            if first == "(" and head is not None and head[1] in SECTION_WORDS:
                 _begin_section(stack, at)
                 skipped = 0
             if len(stack) >= MAX_DEPTH:
@@ -82,34 +82,24 @@ def _begin_section(stack: list[Group], at: int) -> None:
     while len(stack) > 2:
         stack.pop().end = at
     if len(stack) == 1:
-        opened = [node for node in stack[0].items if isinstance(node, Group) and _is_definition(node)]
+        opened = [node for node in stack[0].items if isinstance(node, Group) and node.head == "define"]
         stack += opened[-1:]
 
 
 def _begin_part(stack: list[Group], at: int) -> None:
     """Close what stands open inside the action that has this part."""
-    actions = [depth for depth, group in enumerate(stack) if depth and head_of(group) == ":action"]
+    actions = [depth for depth, group in enumerate(stack) if depth and group.head == ":action"]
     while actions and len(stack) > actions[-1] + 1:
         stack.pop().end = at
-
-
-def _is_definition(group: Group) -> bool:
-    return head_of(group) == "define"
-
-
-def head_of(group: Group) -> str:
-    """The word that a list begins with; nothing, if it begins with none."""
-    first = group.items[0] if group.items else None
-    return first.text if isinstance(first, Token) else ""
 
 
 def guess_definition(nodes: Sequence[Node]) -> Definition:
     """The sections of a text without a whole ``(define (domain NAME) …)``, as those of its probable kind."""
     groups = [node for node in nodes if isinstance(node, Group)]
-    inside = [item for node in groups if head_of(node) == "define" for item in node.items]
+    inside = [item for node in groups if node.head == "define" for item in node.items]
     around = [node for node in [*groups, *inside] if isinstance(node, Group)]
-    sections: list[Node] = [node for node in around if head_of(node) in _HEADS]
-    heads = {head_of(node) for node in around}
+    sections: list[Node] = [node for node in around if node.head in SECTION_WORDS]
+    heads = {node.head for node in around}
     of_problem = frozenset(SECTIONS["problem"]) - frozenset(SECTIONS["domain"])
     kind = "problem" if "problem" in heads or heads & of_problem else "domain"
     return Definition(kind, Token("", 0), sections)

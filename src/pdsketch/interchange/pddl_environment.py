@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from typing import Any, ClassVar, cast, final
@@ -14,6 +13,8 @@ from numpy.typing import NDArray
 
 from pdsketch.draw import cards_picture
 from pdsketch.extras import missing_extra
+from pdsketch.interchange.gym import GymWorld
+from pdsketch.interchange.traces import state_of_facts
 from pdsketch.lang import (
     Apply,
     Domain,
@@ -32,6 +33,7 @@ from pdsketch.lang import (
     holds,
     load_domain,
     load_problem,
+    parse_goal,
     resolve,
     show_atom,
     shown,
@@ -51,6 +53,7 @@ class PDDLEnvironment(gymnasium.Env[dict[str, NDArray[Any]], Any]):  # type: ign
       does not give is 0.
     - An action is a number: of ``env.unwrapped.actions[n]``, such as ``("stack", "a", "b")``;
       ``env.unwrapped.number(step)`` goes the other way. Steps that facts which never change forbid have none.
+    - ``env.unwrapped.world(sketch)`` takes steps, and shows states as a sketch of the domain sees them.
     - ``info["action_mask"]`` says which actions are applicable, as ``action_space.sample(mask)`` takes it;
       ``env.unwrapped.action_masks()`` in Booleans. Another action changes nothing (``info["executed"]`` is
       False), nor does one whose effect is undefined (``info["why"]``).
@@ -94,7 +97,28 @@ class PDDLEnvironment(gymnasium.Env[dict[str, NDArray[Any]], Any]):  # type: ign
     @property
     def state(self) -> State:
         """The present state as a `pdsketch.State`."""
-        return State.of_problem(replace(self.problem, init=self._facts))
+        return state_of_facts(self.domain, self.problem.universe, self._facts)
+
+    def world(self, sketch: Domain | None = None, goal: str | None = None) -> GymWorld:
+        """A world for `pdsketch.record` and agents, seen through a ``sketch`` of the domain if one is given.
+
+        What is not applicable is refused. ``goal`` is a formula of the domain, in place of the problem's.
+        """
+        seen = self.domain if sketch is None else sketch
+        wanted = self.problem.goal if goal is None else parse_goal(goal, self.problem)
+
+        def act(step: Step, _env: Any) -> int | None:
+            number = self._numbers.get(resolve(self.domain, self.problem.universe, step))
+            return number if number is not None and self._mask[number] else None
+
+        return GymWorld(
+            self,
+            seen,
+            observe=lambda _observation, _env: state_of_facts(seen, self.problem.universe, self._facts),
+            act=act,
+            goal=formula_text(wanted),
+            success=lambda _env: holds(self._static, self._facts, wanted),
+        )
 
     def number(self, step: Step) -> int:
         """The number of an action: ``env.step(env.unwrapped.number(("stack", "a", "b")))``."""

@@ -11,7 +11,6 @@ from pdsketch.lang import (
     Data,
     Domain,
     Error,
-    Expr,
     Fact,
     ObjectType,
     Problem,
@@ -52,7 +51,7 @@ def read_traces(
 
 def _of_file(domain: Domain, path: _Path) -> Episode:
     trace = read_trace(read_source(path), domain)
-    states = [_state(domain, trace.universe, facts, trace.goal) for facts in trace.states]
+    states = [state_of_facts(domain, trace.universe, facts) for facts in trace.states]
     executable = None if all(trace.executed) else trace.executed
     return Episode(
         states, trace.steps, None if trace.goal is None else formula_text(trace.goal), executable=executable
@@ -78,21 +77,18 @@ def _replayed(domain: Domain, given: _Path | Problem, plan: _Path | Sequence[Any
             raise error("bad-plan", f"step {at + 1}: {wrong.diagnostics[0].message}") from None
         executed.append(applicable(static, facts[-1], step))
         facts.append(apply(static, facts[-1], step) if executed[-1] else facts[-1])
-    states = [_state(domain, problem.universe, one, problem.goal) for one in facts]
+    states = [state_of_facts(domain, problem.universe, one) for one in facts]
     success = [float(holds(static, one, problem.goal)) for one in facts]
     executable = None if all(executed) else executed
     return Episode(states, steps, formula_text(problem.goal), success, executable)
 
 
-def _state(
-    domain: Domain, universe: Mapping[str, ObjectType], facts: Mapping[Fact, Data], goal: Expr | None
-) -> State:
-    """One state, of what the domain has predicates for."""
+def state_of_facts(domain: Domain, universe: Mapping[str, ObjectType], facts: Mapping[Fact, Data]) -> State:
+    """The state in which these facts hold, of what the domain has predicates for."""
     objects: dict[str, list[str]] = {}
     for name, type_ in universe.items():
         if name not in domain.constants:
             objects.setdefault(str(type_), []).append(name)
     own = {fact: value for fact, value in facts.items() if fact[0] in domain.predicates}
     listed = {type_: tuple(names) for type_, names in objects.items()}
-    text = Source("<trace>", "")
-    return State.of_problem(Problem("trace", domain, text, listed, universe, own, goal or TRUE))
+    return State.of_problem(Problem("state", domain, Source("<state>", ""), listed, universe, own, TRUE))

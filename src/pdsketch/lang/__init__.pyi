@@ -64,7 +64,6 @@ from pdsketch.lang.load import (
     read_source as read_source,
 )
 from pdsketch.lang.parser import (
-    SECTIONS as SECTIONS,
     Definition as Definition,
     parse_definition as parse_definition,
     parse_domain_syntax as parse_domain_syntax,
@@ -75,6 +74,8 @@ from pdsketch.lang.reader import (
     MAX_DEPTH as MAX_DEPTH,
     MAX_TOKEN as MAX_TOKEN,
     PARTS as PARTS,
+    SECTION_WORDS as SECTION_WORDS,
+    SECTIONS as SECTIONS,
     TOKEN as TOKEN,
     Group as Group,
     Node as Node,

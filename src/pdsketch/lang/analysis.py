@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, final
 
@@ -87,6 +87,24 @@ def components(graph: Mapping[_K, Iterable[_K]]) -> Iterator[tuple[_K, ...]]:
                         component.append(open_.pop())
                     closed.update(component)
                     yield tuple(reversed(component))
+
+
+def cycle_of(
+    name: _K, graph: Mapping[_K, Iterable[_K]], members: Collection[_K], by: _K | None = None
+) -> list[_K]:
+    """A shortest way from a name in the ``graph`` back to it, by some ``members``; ``by`` comes first."""
+    first = [callee for callee in graph[name] if callee in members] if by is None else [by]
+    before = dict.fromkeys(first, name)
+    queue = [*before]
+    while name not in before:
+        at = queue.pop(0)
+        new = [callee for callee in graph[at] if callee in members and callee not in before]
+        before |= dict.fromkeys(new, at)
+        queue += new
+    way = [name, before[name]]
+    while way[-1] != name:
+        way.append(before[way[-1]])
+    return way[::-1]
 
 
 @final

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from html import escape
 from itertools import product
 from operator import add, floordiv, mul, sub, truediv
 from struct import pack, unpack
@@ -15,7 +14,8 @@ from pdsketch.lang.domain import Fact
 from pdsketch.lang.source import Span
 from pdsketch.lang.types import ValueType
 
-LARGEST_FLOAT32 = 3.4028234e38
+LARGEST_FLOAT = 3.4028234663852886e38
+"""The largest float32."""
 
 
 def choices_of(type_: ValueType) -> tuple[Any, ...]:
@@ -98,12 +98,13 @@ def short(value: Any) -> Any:
     """A value with decimals that are the same float32 and no longer: 0.1 for 0.10000000149011612."""
     if isinstance(value, tuple):
         return tuple(map(short, value))
-    if not isinstance(value, float) or not math.isfinite(value) or abs(value) > LARGEST_FLOAT32:
+    if not isinstance(value, float) or not math.isfinite(value) or abs(value) > LARGEST_FLOAT:
         return value
     bits = pack("f", value)
     if unpack("f", bits)[0] != value:  # a float64 that is no float32 stays as it is
         return value
-    found = next(v for digits in range(1, 10) if pack("f", v := float(f"{value:.{digits}g}")) == bits)
+    rounded = (float(f"{value:.{digits}g}") for digits in range(1, 10))
+    found = next((v for v in rounded if abs(v) <= LARGEST_FLOAT and pack("f", v) == bits), value)
     return found if len(repr(found)) < len(repr(value)) else value
 
 
@@ -133,5 +134,7 @@ def show_atom(atom: Fact | tuple[Any, ...]) -> str:
 
 def html_table(title: str, rows: Iterable[Sequence[str]]) -> str:
     """A title and a table of plain text."""
+    from html import escape
+
     lines = (f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<div><b>{escape(title)}</b></div><table>{''.join(lines)}</table>"

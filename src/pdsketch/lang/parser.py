@@ -7,7 +7,7 @@ from typing import final
 
 from pdsketch.lang.diagnostics import Note, nearest
 from pdsketch.lang.lists import is_name, is_settings, is_word, parse_settings, parse_typed, type_at
-from pdsketch.lang.reader import Group, Node, Token
+from pdsketch.lang.reader import PARTS, SECTIONS, Group, Node, Token
 from pdsketch.lang.report import CheckReport, count
 from pdsketch.lang.syntax import (
     ActionSyntax,
@@ -89,10 +89,6 @@ def parse_functions(items: Sequence[Node], report: CheckReport) -> list[Predicat
     return found
 
 
-SECTIONS = {
-    "domain": (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action"),
-    "problem": (":domain", ":requirements", ":objects", ":init", ":goal", ":metric"),
-}
 UNSUPPORTED_SECTIONS = {
     ":durative-action": "durative actions",
     ":process": "processes",
@@ -317,9 +313,6 @@ def _derived(section: Group, report: CheckReport) -> list[DerivedSyntax]:
     return [] if head is None else [DerivedSyntax(head, items[2], section)]
 
 
-_ACTION_KEYWORDS = (":parameters", ":parameter", ":precondition", ":effect")
-
-
 def _action(section: Group, report: CheckReport) -> list[ActionSyntax]:
     items = section.items
     name = items[1] if len(items) > 1 else None
@@ -331,12 +324,12 @@ def _action(section: Group, report: CheckReport) -> list[ActionSyntax]:
     while at < len(items):
         key = items[at]
         at += 1
-        if not isinstance(key, Token) or key.text not in _ACTION_KEYWORDS:
+        if not isinstance(key, Token) or key.text not in PARTS:
             _not_a_keyword(key, name, report)
             if isinstance(key, Token) and key.text.startswith(":"):
                 at += 1
             continue
-        if at >= len(items) or (isinstance(value := items[at], Token) and value.text in _ACTION_KEYWORDS):
+        if at >= len(items) or (isinstance(value := items[at], Token) and value.text in PARTS):
             report.error("bad-section", f"nothing stands behind `{key.text}`", key)
             continue
         at += 1
@@ -363,7 +356,7 @@ def _action(section: Group, report: CheckReport) -> list[ActionSyntax]:
 
 def _not_a_keyword(key: Node, name: Token, report: CheckReport) -> None:
     if isinstance(key, Token) and key.text.startswith(":"):
-        help_ = report.near(key.text, _ACTION_KEYWORDS)
+        help_ = report.near(key.text, PARTS)
         report.error("unknown-section", f"an action has no part `{key.text}`", key, help=help_)
     else:
         report.error(

@@ -133,7 +133,7 @@ class _Printer:
             previous = node
         at = bisect_left(self.comment_starts, group.start)
         has_comment = at < len(self.comments) and self.comments[at].start < group.end
-        is_long = width > FLAT_LOGIC and _head(group) in _LOGIC
+        is_long = width > FLAT_LOGIC and group.head in _LOGIC
         if has_comment or is_long or _always_opens(group):
             width = _NEVER
         self.widths[id(group)] = min(width, _NEVER)
@@ -202,7 +202,7 @@ class _Printer:
         inner = outer + _INDENT
         style = _style(group)
         elements = list(self.merge(group.items, group.start, group.end))
-        parted = _parted(elements) if _head(group) == "define" else frozenset()
+        parted = _parted(elements) if group.head == "define" else frozenset()
         seen = _Seen()
         self.write(group.bracket)
         end = group.start + 1
@@ -240,7 +240,7 @@ class _Printer:
                 first = unit[0]
                 if isinstance(first, Token):
                     return seen.groups > 0 or not self.fits(unit)
-                is_header = seen.groups == 0 and _head(group) in _WITH_HEADER
+                is_header = seen.groups == 0 and group.head in _WITH_HEADER
                 return not ((is_header or first.bracket == "[") and self.fits(unit))
 
 
@@ -275,7 +275,7 @@ def _parted(elements: list[Unit | Comment]) -> frozenset[int]:
 
 
 def _style(group: Group) -> _Style:
-    head = _head(group)
+    head = group.head
     if head in _SECTIONS:
         return _Style.SECTION
     if head in _HUGS and len(group.items) == 2:
@@ -291,7 +291,7 @@ def _style(group: Group) -> _Style:
 
 def _always_opens(group: Group) -> bool:
     """Whether a list is never printed on one line, however short it is."""
-    head = _head(group)
+    head = group.head
     if head in _SECTIONS:
         return sum(_declarations(group.items)) > 1
     return head == "define" or _has_keywords(group)
@@ -318,15 +318,10 @@ def _starts_declaration(seen: _Seen, unit: Unit) -> bool:
 
 
 def _has_keywords(group: Group) -> bool:
-    head = _head(group)
+    head = group.head
     if not head.startswith(":") or head == ":requirements":
         return False
     return any(isinstance(n, Token) and n.text.startswith(":") for n in group.items[1:])
-
-
-def _head(group: Group) -> str:
-    first = group.items[0] if group.items else None
-    return first.text if isinstance(first, Token) else ""
 
 
 def _is_atom(unit: Unit, text: str) -> bool:

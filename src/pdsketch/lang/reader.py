@@ -22,24 +22,15 @@ MAX_TOKEN: Final = 1000
 # A list of words alone is one token: most of a large problem consists of those.
 TOKEN = re.compile(r"""\([^()\[\],;"]*\)|[^\s()\[\],;"]+|[()\[\],]|;[^\n]*|"[^"\n]*"?""")
 _WORD = re.compile(r"\S+")
-_SECTIONS = frozenset(
-    [
-        ":requirements",
-        ":types",
-        ":constants",
-        ":predicates",
-        ":functions",
-        ":derived",
-        ":action",
-        ":domain",
-        ":objects",
-        ":init",
-        ":goal",
-        ":metric",
-    ]
-)
 _WHOLE_WORD = re.compile(r"""[^\s()\[\],;"\0]+""")
+SECTIONS = {
+    "domain": (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action"),
+    "problem": (":domain", ":requirements", ":objects", ":init", ":goal", ":metric"),
+}
+SECTION_WORDS = frozenset(SECTIONS["domain"] + SECTIONS["problem"])
 PARTS = frozenset((":parameters", ":parameter", ":precondition", ":effect"))
+"""What an action consists of."""
+
 _MANY = 0xFFF
 """How many flat lists are read between two looks at the budget, in bits."""
 
@@ -108,6 +99,12 @@ class Group:
     def items(self, items: list[Node]) -> None:
         self._items = items
         self._text = None
+
+    @property
+    def head(self) -> str:
+        """The word that the list begins with; nothing, if it begins with none."""
+        first = self.items[0] if self.items else None
+        return first.text if isinstance(first, Token) else ""
 
     @property
     def words(self) -> list[str] | None:
@@ -277,9 +274,9 @@ def _swallowed(group: Group, depth: int = 0) -> tuple[Group, Token] | None:
     """The first list that holds a section, or a part of an action, which should stand behind it."""
     for item in group.items:
         if isinstance(item, Token):
-            if item.text in PARTS and _head(group) != ":action":
+            if item.text in PARTS and group.head != ":action":
                 return group, item
-        elif depth > 0 and _head(item) in _SECTIONS:
+        elif depth > 0 and item.head in SECTION_WORDS:
             assert isinstance(item.items[0], Token)
             return group, item.items[0]
         elif (found := _swallowed(item, depth + 1)) is not None:
@@ -290,7 +287,7 @@ def _swallowed(group: Group, depth: int = 0) -> tuple[Group, Token] | None:
 def _early_end(source: Source, nodes: list[Node]) -> Diagnostic | None:
     """What to say of a definition that ends although a section stands behind it."""
     first, second = nodes[:2] if len(nodes) > 1 else (None, None)
-    if not isinstance(first, Group) or not isinstance(second, Group) or _head(second) not in _SECTIONS:
+    if not isinstance(first, Group) or not isinstance(second, Group) or second.head not in SECTION_WORDS:
         return None
     return Diagnostic(
         "unbalanced",
@@ -299,11 +296,6 @@ def _early_end(source: Source, nodes: list[Node]) -> Diagnostic | None:
         notes=(Note(Span(source, second.start, second.start + 1), "stands behind the end"),),
         help="remove this `)`",
     )
-
-
-def _head(group: Group) -> str:
-    first = group.items[0] if group.items else None
-    return first.text if isinstance(first, Token) else ""
 
 
 def _too_deep(source: Source, at: int) -> Diagnostic:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -10,7 +10,7 @@ from pdsketch.lang.domain import Action, Domain, Predicate
 from pdsketch.lang.load import parse_domain
 from pdsketch.lang.printer import format_source
 from pdsketch.lang.source import Source
-from pdsketch.lang.terms import Variable
+from pdsketch.lang.terms import Apply, Expr, Variable, walk
 from pdsketch.lang.types import ObjectType
 from pdsketch.lang.unparse import Names, domain_text
 
@@ -21,13 +21,31 @@ def sketch_of(domain: Domain) -> Domain:
     Types, constants, predicates, derived ones with their bodies, and the headers of actions stay. The
     precondition of an action is one blank, which reads every atom over its parameters and the constants; as
     its effect, each of these atoms that is no derived one gets the value of a blank which reads the atom
-    itself. Costs are left out. ``sketch.source.text`` is the text, to be edited.
+    itself. Costs are left out, with the functions that nothing else reads. ``sketch.source.text`` is the
+    text, to be edited.
     """
-    predicates = {name: p for name, p in domain.predicates.items() if p.role != "cost"}
+    costs = _of_costs(domain)
+    predicates = {name: p for name, p in domain.predicates.items() if name not in costs}
     bare = replace(domain, actions={}, predicates=predicates)
     actions = " ".join(map(_action, domain.actions.values(), [bare] * len(domain.actions)))
     text = f"{domain_text(bare).rstrip()[:-1]} {actions})"
     return parse_domain(format_source(Source("<sketch>", text)), f"<sketch of {domain.name}>")
+
+
+def _of_costs(domain: Domain) -> set[str]:
+    """What costs read and nothing else does: published problems do not give all its values."""
+    costs = {name for name, p in domain.predicates.items() if p.role == "cost"}
+    elsewhere: list[Expr] = [p.body for p in domain.predicates.values() if p.body is not None]
+    for action in domain.actions.values():
+        costs |= _read([] if action.cost is None else [action.cost])
+        elsewhere.append(action.precondition)
+        for update in action.effects:
+            elsewhere += [update.target, update.condition, *([] if update.value is None else [update.value])]
+    return costs - _read(elsewhere)
+
+
+def _read(expressions: Iterable[Expr]) -> set[str]:
+    return {node.predicate for expr in expressions for node in walk(expr) if isinstance(node, Apply)}
 
 
 def _action(action: Action, domain: Domain) -> str:

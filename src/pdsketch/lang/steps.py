@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from re import fullmatch
 from typing import Any, Final
 
-from pdsketch.lang.data import flat, plain, short, show_atom, shown
+from pdsketch.lang.check.numbers import read_number
+from pdsketch.lang.data import LARGEST_FLOAT, flat, plain, short, show_atom, shown
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Action, Domain
 from pdsketch.lang.reader import Group, Node, Token, read
@@ -18,9 +19,6 @@ from pdsketch.lang.types import ObjectType, ValueType
 # Does a value fit its type? One rule, one code and one wording for each slip, over plain numbers and shapes.
 #
 # `shape-mismatch`, `not-finite`, `value-out-of-range`, and `bad-value` for what is no number at all.
-
-LARGEST_FLOAT: Final = 3.4028234663852886e38
-"""The largest float32."""
 
 BEYOND_INTS: Final = 2**63 - 1
 """Ints are less than this, and at least its negative: states mark overflow by the limits of 64 bits."""
@@ -240,7 +238,8 @@ def _step(node: Node, source: Source, objects: Collection[str]) -> Step:
 def _argument(node: Node, source: Source, objects: Collection[str]) -> Any:
     """A name, a number, or a tuple of numbers."""
     if isinstance(node, Token):
-        return node.text if node.text in objects else _number(node.text)
+        number = None if node.text in objects else read_number(node.text)
+        return node.text if number is None else number
     if node.bracket != "[":
         raise _unreadable(node, source, "an argument is a name, a number, or a vector `[x, y]`")
     values = [_argument(item, source, ()) for item in node.items if not _is_comma(item)]
@@ -251,14 +250,6 @@ def _argument(node: Node, source: Source, objects: Collection[str]) -> Any:
 
 def _is_comma(node: Node) -> bool:
     return isinstance(node, Token) and node.text == ","
-
-
-def _number(text: str) -> int | float | str:
-    if fullmatch(r"[+-]?\d+", text):
-        return int(text)
-    if fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", text):
-        return float(text)
-    return text
 
 
 def _unreadable(node: Node, source: Source, message: str) -> Error:

@@ -1,6 +1,6 @@
 """The door of `nets`: what other rooms may use, and where it stands."""
 
-from pdsketch.nets.boolean_net import BooleanNet as BooleanNet
+from pdsketch.nets.boolean_net import BooleanNet as BooleanNet, is_free as is_free
 from pdsketch.nets.clauses import (
     ClauseForm as ClauseForm,
     open_answers as open_answers,
@@ -27,8 +27,8 @@ from pdsketch.nets.forms import (
     LinearForm as LinearForm,
     Node as Node,
     TableForm as TableForm,
-    ThresholdForm as ThresholdForm,
     TreeForm as TreeForm,
+    always as always,
     component as component,
     design as design,
     element as element,
@@ -36,7 +36,7 @@ from pdsketch.nets.forms import (
     held_elements as held_elements,
     plain as plain,
 )
-from pdsketch.nets.normalise import bounding as bounding, recording as recording
+from pdsketch.nets.normalise import recording as recording
 from pdsketch.nets.offset import Offset as Offset
 from pdsketch.nets.readings import (
     InputReading as InputReading,
@@ -44,9 +44,3 @@ from pdsketch.nets.readings import (
     readings_of as readings_of,
 )
 from pdsketch.nets.signature import Input as Input, Prim as Prim, Signature as Signature, Spec as Spec
-from pdsketch.nets.together import (
-    Shared as Shared,
-    Together as Together,
-    can_join as can_join,
-    is_free as is_free,
-)

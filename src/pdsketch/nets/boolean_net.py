@@ -1,4 +1,4 @@
-"""A Boolean network: a perceptron over the features of all arguments."""
+"""Perceptrons over the features of all arguments; for truths there is nothing beside them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from torch import Tensor, nn
 from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
 from pdsketch.nets.forms import BlankForm
 from pdsketch.nets.layers import WIDTH, linear
+from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.signature import Signature
 
 
-class BooleanNet(nn.Module):
-    """Two hidden layers; at first as true as false. ``form``: the simple function that answers in its place;
-    ``rivals``: others that explain as much, and differ where nothing was seen.
-
-    Once trained, numbers of one type that lie beyond those seen are moved among them together: what holds of
-    two places is taken to hold of any two that lie so to each other.
+class Perceptron(nn.Module):
+    """Two hidden layers. ``form``: the simple function that answers in its place; ``rivals``: others that
+    explain as much, and differ where nothing was seen.
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
@@ -31,6 +29,22 @@ class BooleanNet(nn.Module):
         self.register_buffer("member", membership(self.features.factors), persistent=False)
         self.first = linear(sum(self.features.factors), WIDTH, generator)
         self.second = linear(WIDTH, WIDTH, generator)
+
+    @property
+    def reading(self) -> list[Tensor]:
+        """The weights of the layers that read the features."""
+        return [self.first.weight]
+
+    def hidden(self, features: Tensor) -> Tensor:
+        """What the last layer gets."""
+        return torch.relu(self.second(torch.relu(self.first(features))))
+
+
+class BooleanNet(Perceptron):
+    """At first as true as false."""
+
+    def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
+        super().__init__(signature, generator)
         self.last = linear(WIDTH, 1, generator, zero=True)
 
     def forward(self, *args: Argument) -> Tensor:
@@ -39,30 +53,29 @@ class BooleanNet(nn.Module):
             return cast(Tensor, self.form(*args))
         features = self.features
         singles = features.values(args)
-        alone = features.alone(singles)
-        parts = [*alone, *features.between(singles)]
-        elements = features.elements(args)
-        moved = None if self.training else features.moved_inside(singles, alone)
-        if moved is not None:
-            parts = [*features.alone(moved), *features.between(moved)]
-        hidden = features.whole(parts, args, elements)
-        return torch.sigmoid(cast(Tensor, self.last(torch.relu(self.second(torch.relu(self.first(hidden)))))))
+        parts = [*features.alone(singles), *features.between(singles)]
+        whole = features.whole(parts, args, features.elements(args))
+        return torch.sigmoid(cast(Tensor, self.last(self.hidden(whole))))
 
-    def add_sparsity(self, weight: float) -> None:
-        """Add the price of its factors to the gradients."""
-        add_group_lassos([self], weight)
+
+def is_free(network: BooleanNet) -> bool:
+    """Whether a network speaks for itself, and nobody watches or records what it is given."""
+    if network.form is not None or network._forward_hooks or network._forward_pre_hooks:
+        return False
+    return not any(part.recording for part in network.modules() if isinstance(part, Normalise))
 
 
 @torch.no_grad()
-def add_group_lassos(networks: Sequence[BooleanNet], weight: float) -> None:
-    """Add, for networks of one signature, ``weight`` times the norms of all factors' weights.
+def add_group_lassos(networks: Sequence[Perceptron], weight: float) -> None:
+    """Add to the gradients, for networks of one signature, that of ``weight`` times the norms of all factors.
 
-    Nothing is added where nothing was learned.
+    Nothing is added where nothing was learned: a network that no example reached stays as it is.
     """
-    firsts = [network.first.weight for network in networks if network.first.weight.grad is not None]
-    if firsts:
+    layers = [one.reading for one in networks if all(own.grad is not None for own in one.reading)]
+    if layers:
         member = cast(Tensor, networks[0].member)
-        whole = torch.stack(firsts)
-        shrink = (whole.square().sum(1) @ member + NORM_FLOOR).rsqrt() @ member.T
-        price = whole * (weight * shrink).unsqueeze(1)
-        torch._foreach_add_([cast(Tensor, first.grad) for first in firsts], list(price.unbind()))
+        every = [torch.stack(own) for own in zip(*layers, strict=True)]
+        squares = torch.stack([own.square().sum(1) for own in every]).sum(0)
+        shrink = (weight * (squares @ member + NORM_FLOOR).rsqrt() @ member.T).unsqueeze(1)
+        for own, whole in zip(zip(*layers, strict=True), every, strict=True):
+            torch._foreach_add_([cast(Tensor, one.grad) for one in own], list((whole * shrink).unbind()))

@@ -15,8 +15,8 @@ from typing import cast, final
 import torch
 from torch import Tensor, nn
 
-from pdsketch.nets.boolean_net import BooleanNet, add_group_lassos
-from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
+from pdsketch.nets.boolean_net import BooleanNet, Perceptron, add_group_lassos
+from pdsketch.nets.features import Argument
 from pdsketch.nets.forms import BlankForm
 from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import WIDTH, linear
@@ -78,13 +78,8 @@ class Constant(nn.Module):
         return self.head.value(self.raw * DIRECT_SCALE, None)
 
 
-class Network(nn.Module):
-    """A linear function of the features of all arguments, and a multilayer perceptron beside it.
-
-    ``form``: the simple function that answers in its place.
-
-    `add_sparsity` makes a fit with few examples prefer functions of few factors
-    of its input (the colour, and not the colour and the type together).
+class Network(Perceptron):
+    """A linear function of the features of all arguments, and a perceptron beside it.
 
     ``gate``, of an effect that assigns numbers under no condition: whether there is
     a new value at all. Most variables stay as they are, and *when* is then the
@@ -93,25 +88,23 @@ class Network(nn.Module):
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
-        super().__init__()
-        self.signature = signature
-        self.form: BlankForm | None = None
-        self.rivals: tuple[BlankForm, ...] = ()
-        self.features = Features(signature, generator)
-        self.register_buffer("member", membership(self.features.factors), persistent=False)
-        width = sum(self.features.factors)
-        self.first = linear(width, WIDTH, generator)
-        self.second = linear(WIDTH, WIDTH, generator)
+        super().__init__(signature, generator)
         residual = signature.residual is not None
         self.head = Head(WIDTH, signature.output, generator, residual=residual, bounded=signature.bounded)
         # What is seen in images differs from the first step on: else what reads it would find all alike.
         sees = not residual and any(one.spec.is_image for one in signature.inputs)
-        self.direct = linear(width, self.head.layer.out_features, generator, zero=not sees)
+        width, outputs = sum(self.features.factors), self.head.layer.out_features
+        self.direct = linear(width, outputs, generator, zero=not sees)
         # Of many numbers each moves less: together they must not outrun everything else.
         numbers = sum(one.spec.size for one in signature.inputs if not one.is_set)
         self.direct_scale = max(1.0, DIRECT_SCALE * min(1.0, FULL_SCALE_INPUTS / max(1, numbers)))
         gated = signature.gated and residual and signature.output.prim == "float"
         self.gate = BooleanNet(Signature(signature.inputs, Spec("bool")), generator) if gated else None
+
+    @property
+    def reading(self) -> list[Tensor]:
+        """The weights of both layers that read the features."""
+        return [self.first.weight, self.direct.weight]
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""
@@ -130,52 +123,35 @@ class Network(nn.Module):
         else:
             raw = raw.expand(*leading, -1)
         whole = features.whole(parts, args, elements)
-        # Two axes: a layer's result is then no view, and its ReLU can take its place.
-        flat = whole.reshape(-1, whole.shape[-1])
-        hidden = torch.relu_(self.second(torch.relu_(self.first(flat))))
+        hidden = self.hidden(whole.reshape(-1, whole.shape[-1]))
         raw = raw + nn.functional.linear(hidden, self.head.layer.weight).reshape(raw.shape)
         before = self.signature.residual
         around = None if before is None else cast(Tensor, args[before])
         return self.head.value(raw, around)
 
-    @torch.no_grad()
-    def add_sparsity(self, weight: float) -> None:
-        """Add to the gradients that of ``weight · Σ norm`` over the factors' weights.
-
-        Nothing is added where nothing was learned: a network that no example
-        reached stays as it is.
-        """
-        first, direct = self.first.weight, self.direct.weight
-        if first.grad is None or direct.grad is None:
-            return
-        member = cast(Tensor, self.member)
-        squares = first.square().sum(0) + direct.square().sum(0)
-        shrink = weight * (member @ (squares @ member + NORM_FLOOR).rsqrt())
-        first.grad.addcmul_(first, shrink)
-        direct.grad.addcmul_(direct, shrink)
-
 
 @final
 class Sparsity:
-    """Makes default networks within a module prefer functions of few input factors, and offsets small balls.
+    """Makes a fit with few examples prefer functions of few factors of their input (the colour, and not the
+    colour and the type together), and offsets small balls.
 
-    The networks are looked for once; Boolean networks of one signature share a few operations.
+    The networks are looked for once; those of one signature share a few operations.
     """
 
     def __init__(self, module: nn.Module) -> None:
         parts = list(module.modules())
-        self._networks = [part for part in parts if isinstance(part, Network | Offset)]
-        alike: dict[Signature, list[BooleanNet]] = {}
+        self._offsets = [part for part in parts if isinstance(part, Offset)]
+        alike: dict[tuple[type, Signature], list[Perceptron]] = {}
         for part in parts:
-            if isinstance(part, BooleanNet):
-                alike.setdefault(part.signature, []).append(part)
-        self._boolean_nets = list(alike.values())
+            if isinstance(part, Perceptron):
+                alike.setdefault((type(part), part.signature), []).append(part)
+        self._alike = list(alike.values())
 
     def add(self, weight: float) -> None:
-        """Add the price to the gradients."""
-        for network in self._networks:
-            network.add_sparsity(weight)
-        for networks in self._boolean_nets:
+        """Add to the gradients that of ``weight`` times the norms of all factors' weights."""
+        for offset in self._offsets:
+            offset.add_sparsity(weight)
+        for networks in self._alike:
             add_group_lassos(networks, weight)
 
 

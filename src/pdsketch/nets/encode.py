@@ -31,15 +31,6 @@ class Flat(nn.Module):
         flat = x.flatten(-self.axes) if self.axes > 1 else x
         return flat if self.normalise is None else self.normalise(flat)
 
-    def is_inside(self, features: Tensor) -> bool:
-        """Whether training had numbers as low and as high as these."""
-        return self.normalise is None or self.normalise.is_inside(features)
-
-    @property
-    def ends(self) -> tuple[Tensor, Tensor] | None:
-        """The least and the most of each number that training had; None where that is not known."""
-        return None if self.normalise is None or self.axes != 1 else self.normalise.ends
-
 
 class Image(nn.Module):
     """A small convolutional network for ``[..., h, w, c]`` of any size."""

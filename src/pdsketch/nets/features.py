@@ -30,7 +30,6 @@ class Features(nn.Module):
         self.pairs = [(i, j) for i, j in combinations(self.singles, 2) if _kindred(inputs[i], inputs[j])]
         self.encoders = nn.ModuleDict({str(i): encoder(inputs[i].spec, generator) for i in self.singles})
         self.relations = nn.ModuleList([Relation(inputs[i].spec) for i, _ in self.pairs])
-        self._groups = _groups(self.pairs, self.encoders)
         context = widths([*self.encoders.values(), *self.relations])
         self.pools = nn.ModuleDict()
         for i, one in enumerate(inputs):
@@ -51,36 +50,6 @@ class Features(nn.Module):
         """How the arguments of one type differ."""
         both = zip(self.pairs, self.relations, strict=True)
         return [relation(singles[i], singles[j]) for (i, j), relation in both]
-
-    def moved_inside(
-        self, singles: Mapping[int, Tensor], alone: Sequence[Tensor]
-    ) -> dict[int, Tensor] | None:
-        """Arguments of one type, moved together to where training had such ones; None: all are there.
-
-        Their differences stay as they are, or become the largest that there is room for: what holds of two
-        places is taken to hold of any two that lie so to each other, where no data says otherwise. ``alone``
-        are the features of each.
-        """
-        moved = dict(singles)
-        features = dict(zip(singles, alone, strict=True))
-        for group in self._groups:
-            if all(cast(Flat, self.encoders[str(i)]).is_inside(features[i]) for i in group):
-                continue
-            ends = [cast(Flat, self.encoders[str(i)]).ends for i in group]
-            known = [end for end in ends if end is not None]
-            if len(known) != len(group):
-                continue
-            values = torch.stack([moved[i] for i in group])
-
-            def along(ends: Tensor, axes: int = values.dim() - 2) -> Tensor:
-                return ends.reshape(len(ends), *(1,) * axes, -1)
-
-            lows, highs = (torch.stack(each) for each in zip(*known, strict=True))
-            least, most = (along(lows) - values).amax(0), (along(highs) - values).amin(0)
-            shift = torch.where(least <= most, least.clamp(min=0.0) + most.clamp(max=0.0), (least + most) / 2)
-            inside = torch.minimum(torch.maximum(values + shift, along(lows)), along(highs))
-            moved |= dict(zip(group, inside.unbind(), strict=True))
-        return moved if any(moved[i] is not singles[i] for i in singles) else None
 
     def elements(self, args: Sequence[Argument]) -> dict[int, Tensor]:
         """The features of each element of each set, ``[..., n, features]``, by the set's place."""
@@ -105,19 +74,6 @@ class Features(nn.Module):
             _, weights = args[int(name)]
             pooled.append(pool(elements[int(name)], weights, context))
         return torch.cat([*parts, *pooled], dim=-1)
-
-
-def _groups(pairs: Sequence[tuple[int, int]], encoders: nn.ModuleDict) -> list[list[int]]:
-    """The places of arguments that can be compared with each other, where they are numbers."""
-    found: dict[int, list[int]] = {}
-    for i, j in pairs:
-        first = next((own for own in found.values() if i in own), None)
-        if first is None:
-            first = found[i] = [i]
-        if j not in first:
-            first.append(j)
-    numbers = [group for group in found.values() if all(isinstance(encoders[str(i)], Flat) for i in group)]
-    return numbers
 
 
 def widths(parts: Iterable[object]) -> list[int]:

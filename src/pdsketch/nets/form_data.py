@@ -17,7 +17,6 @@ from pdsketch.nets.forms import (
     LinearForm,
     Node,
     TableForm,
-    ThresholdForm,
     TreeForm,
     Value,
     component,
@@ -53,13 +52,9 @@ def _form(signature: Signature, given: Any) -> BlankForm:
         case "linear":
             columns = _columns(signature, given.get("columns"))
             matrix = _values(signature, given.get("matrix"), free=True)
-            _need(signature.output.prim == "float" and len(matrix) == 1 + len(columns))
+            _need(signature.output.prim == "float" or signature.output == Spec("bool"))
+            _need(len(matrix) == 1 + len(columns))
             return LinearForm(signature, columns, matrix, _base(signature, given.get("base")))
-        case "threshold":
-            columns = _columns(signature, given.get("columns"))
-            weights = tuple(_number(one) for one in _list(given.get("weights")))
-            _need(signature.output == Spec("bool") and len(weights) == 1 + len(columns))
-            return ThresholdForm(signature, columns, weights)
         case "clauses":
             _need(signature.output == Spec("bool"))
             listed = [_list(clause) for clause in _list(given.get("clauses"))]

@@ -108,6 +108,11 @@ class BlankForm(nn.Module, ABC):
         return self.extra_repr()
 
     @property
+    def cases(self) -> tuple[int, int]:
+        """How many cases of a truth it tells apart: true ones, and false ones."""
+        return 1, 1
+
+    @property
     def sizes(self) -> list[int]:
         """How many numbers each argument has."""
         return [one.spec.size for one in self.signature.inputs]
@@ -172,6 +177,12 @@ class TreeForm(BlankForm):
     def kind(self) -> str:
         """A tree without tests is a constant, or what is added to an argument."""
         return "tree" if self.tests else "constant" if self.base is None else "step"
+
+    @property
+    def cases(self) -> tuple[int, int]:
+        """The leaves that are true, and those that are false."""
+        true = sum(self.leaves[at][0] > 0.5 for at in _leaves_of(self.node))
+        return max(1, true), max(1, _leaves(self.node) - true)
 
     @property
     def cost(self) -> float:
@@ -258,6 +269,12 @@ class TableForm(BlankForm):
         self._sizes = [1 + max(column) - min(column) for column in columns]
 
     @property
+    def cases(self) -> tuple[int, int]:
+        """The rows that are true, and those that are false; all others are one case."""
+        true = sum(value[0] > 0.5 for value in (*self.rows.values(), self.otherwise))
+        return max(1, true), max(1, 1 + len(self.rows) - true)
+
+    @property
     def cost(self) -> float:
         """A test of each key for the first row, and a little less than a test for each further one."""
         added = 0.0 if self.base is None else 0.1
@@ -315,7 +332,8 @@ Column = tuple[InputReading, float | None]
 
 @final
 class LinearForm(BlankForm):
-    """A sparse linear function of numbers and of whether codes are values (``columns``), added to a ``base``.
+    """A sparse linear function of numbers and of whether codes are values (``columns``), added to a ``base``;
+    for a truth, whether it is above 0.
 
     ``matrix [1 + columns, size]`` begins with the constant; ``signature`` is that of the blank.
     """
@@ -329,27 +347,35 @@ class LinearForm(BlankForm):
     ) -> None:
         super().__init__(signature)
         self.columns, self.matrix, self.base = tuple(columns), tuple(matrix), base
+        self._is_truth = signature.output == Spec("bool")
+
+    @property
+    def kind(self) -> str:
+        """Of truths a threshold."""
+        return "threshold" if self._is_truth else "linear"
 
     @property
     def cost(self) -> float:
-        """One and a half for each column."""
-        return 1.0 + 1.5 * len(self.columns)
+        """One and a half for each column; a threshold is more than a single test."""
+        return 1.5 + 2.0 * len(self.columns) if self._is_truth else 1.0 + 1.5 * len(self.columns)
 
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
-        """The sum."""
+        """The sum, or whether it is above 0."""
         matrix = torch.tensor(self.matrix, dtype=torch.float32, device=device_of(args))
         found = design(self.columns, args, self.signature, count) @ matrix
-        return based(self.base, found, args, self.signature)
+        return (found > 0).to(found) if self._is_truth else based(self.base, found, args, self.signature)
 
     def said(self, names: Sequence[str]) -> str:
-        """The sum."""
+        """The sum, or the inequality."""
         added = "" if self.base is None else f"{_based(self.base, names, self.sizes)} + "
-        parts = [_vector(self.matrix[0])] if any(self.matrix[0]) or not self.columns else []
+        constant = not self._is_truth and (any(self.matrix[0]) or not self.columns)
+        parts = [_vector(self.matrix[0])] if constant else []
         parts += [
             f"{_vector(by)} {_column(column, names, self.sizes)}"
             for column, by in zip(self.columns, self.matrix[1:], strict=True)
         ]
-        return added + " + ".join(parts)
+        above = f" > {_vector([-self.matrix[0][0]])}" if self._is_truth else ""
+        return added + " + ".join(parts) + above
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -359,38 +385,6 @@ class LinearForm(BlankForm):
             "matrix": [list(row) for row in self.matrix],
             "base": None if self.base is None else [self.base.argument, self.base.place],
         }
-
-
-@final
-class ThresholdForm(BlankForm):
-    """Whether a sparse linear function is above 0."""
-
-    def __init__(self, signature: Signature, columns: Sequence[Column], weights: Value) -> None:
-        super().__init__(signature)
-        self.columns, self.weights = tuple(columns), weights
-
-    @property
-    def cost(self) -> float:
-        """Two for each column, and more than a single test."""
-        return 1.5 + 2.0 * len(self.columns)
-
-    def answer(self, args: Sequence[Argument], count: int) -> Tensor:
-        """The truth."""
-        weights = torch.tensor(self.weights, dtype=torch.float32, device=device_of(args)).unsqueeze(1)
-        return (design(self.columns, args, self.signature, count) @ weights > 0).to(torch.float32)
-
-    def said(self, names: Sequence[str]) -> str:
-        """The inequality."""
-        parts = [
-            f"{by:.3g} {_column(column, names, self.sizes)}"
-            for column, by in zip(self.columns, self.weights[1:], strict=True)
-        ]
-        return f"{' + '.join(parts)} > {-self.weights[0]:.4g}"
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        columns = [[reading.as_json(), value] for reading, value in self.columns]
-        return {"kind": "threshold", "columns": columns, "weights": list(self.weights)}
 
 
 @final
@@ -475,6 +469,11 @@ class ComponentForm(BlankForm):
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
         return {"kind": "componentwise", "parts": [cast(BlankForm, part).as_json() for part in self.parts]}
+
+
+def always(signature: Signature, truth: bool) -> TreeForm:
+    """The constant truth."""
+    return TreeForm(signature, [], 0, [(float(truth),)])
 
 
 def plain(signature: Signature) -> Signature:

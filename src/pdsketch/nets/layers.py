@@ -13,14 +13,10 @@ first layer of 128 was no better for PDS-Base."""
 
 
 class Affine(nn.Linear):
-    """A linear layer that can also hold several layers' weights, one after the other on a first axis."""
+    """A linear layer without first weights of its own."""
 
     def reset_parameters(self) -> None:
         """`linear` fills them."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """``[..., inputs]`` → ``[..., outputs]``; of several layers, ``[layer, n, inputs]``."""
-        return affine(input, self.weight, self.bias)
 
 
 class Convolution(nn.Conv2d):
@@ -28,17 +24,6 @@ class Convolution(nn.Conv2d):
 
     def reset_parameters(self) -> None:
         """`convolution` fills them."""
-
-
-def affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """``x · weightᵀ + bias``, of one layer or of several."""
-    if weight.dim() == 2:
-        return nn.functional.linear(x, weight, bias)
-    if x.shape[0] != weight.shape[0]:
-        x = x.expand(weight.shape[0], -1, -1)
-    if bias is None:
-        return torch.bmm(x, weight.transpose(1, 2))
-    return torch.baddbmm(bias.unsqueeze(1), x, weight.transpose(1, 2))
 
 
 def linear(

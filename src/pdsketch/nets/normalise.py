@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from operator import ge, le
 from typing import cast
 
 import torch
@@ -12,9 +11,6 @@ from torch import Tensor, nn
 
 CONSTANT_VARIANCE = 1e-10
 """A number whose variance is no more than this part of its square never varies, but for rounding."""
-
-ROUNDING = 1e-5
-"""In spreads: what training had is still what it had after rounding."""
 
 
 class Normalise(nn.Module):
@@ -29,13 +25,8 @@ class Normalise(nn.Module):
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("spread", torch.ones(size))
         self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
-        # The least and the most that training had, normalised; the other way round where nothing is known.
-        self.register_buffer("low", torch.full((size,), torch.inf))
-        self.register_buffer("high", torch.full((size,), -torch.inf))
         self.recording = False
-        self.bounding = False
         self._moments: tuple[Tensor, Tensor, Tensor] | None = None
-        self._ends: tuple[object, tuple[list[float], list[float]]] | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         """The input with about zero mean and unit spread.
@@ -46,41 +37,7 @@ class Normalise(nn.Module):
             self._record(x.detach())
             mean, spread = self._so_far()
             return (x - mean.to(x)) / spread.to(x)
-        found = (x - cast(Tensor, self.mean)) / cast(Tensor, self.spread)
-        if self.bounding and found.numel():
-            self._bound(found.detach())
-        return found
-
-    def is_inside(self, x: Tensor) -> bool:
-        """Whether training had numbers as low and as high as these normalised ones."""
-        if not x.numel():
-            return True
-        least, most = x.reshape(-1, x.shape[-1]).aminmax(dim=0)
-        lows, highs = self._known_ends()
-        return all(map(ge, least.tolist(), lows)) and all(map(le, most.tolist(), highs))
-
-    def _known_ends(self) -> tuple[list[float], list[float]]:
-        """The ends in plain numbers, which are read off the buffers once for each change of these."""
-        low, high = cast(Tensor, self.low), cast(Tensor, self.high)
-        version = None if low.is_inference() or high.is_inference() else (low._version, high._version)
-        if version is None or self._ends is None or self._ends[0] != version:
-            ends = (low - ROUNDING).tolist(), (high + ROUNDING).tolist()
-            self._ends = (version, ends)
-        return self._ends[1]
-
-    @property
-    def ends(self) -> tuple[Tensor, Tensor] | None:
-        """The least and the most of each number that training had; None where that is not known."""
-        low, high = cast(Tensor, self.low), cast(Tensor, self.high)
-        if not bool((low <= high).all()):
-            return None
-        mean, spread = cast(Tensor, self.mean), cast(Tensor, self.spread)
-        return (low - ROUNDING) * spread + mean, (high + ROUNDING) * spread + mean
-
-    def _bound(self, x: Tensor) -> None:
-        low, high = x.reshape(-1, x.shape[-1]).aminmax(dim=0)
-        cast(Tensor, self.low).copy_(torch.minimum(cast(Tensor, self.low), low))
-        cast(Tensor, self.high).copy_(torch.maximum(cast(Tensor, self.high), high))
+        return (x - cast(Tensor, self.mean)) / cast(Tensor, self.spread)
 
     def _record(self, x: Tensor) -> None:
         rows = x.reshape(-1, x.shape[-1]).double()
@@ -129,16 +86,3 @@ def recording(module: nn.Module) -> Iterator[bool]:
         for one in fresh:
             one.recording = False
             one.settle()
-
-
-@contextmanager
-def bounding(module: nn.Module) -> Iterator[None]:
-    """Within, every `Normalise` extends its bounds by what it is given."""
-    parts = [m for m in module.modules() if isinstance(m, Normalise)]
-    for one in parts:
-        one.bounding = True
-    try:
-        yield
-    finally:
-        for one in parts:
-            one.bounding = False

@@ -98,7 +98,7 @@ class Offset(nn.Module):
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
         """The truth of the relation, over the leading axes."""
         difference = a - b
-        if self.lengths.recording or self.lengths.bounding:
+        if self.lengths.recording:
             self.lengths(difference.norm(dim=-1, keepdim=True))
         nearest = self.theta.expand_as(difference) if self.modes == 1 else self._nearest(difference)
         apart: Tensor = _From.apply(difference, nearest)  # type: ignore[no-untyped-call]

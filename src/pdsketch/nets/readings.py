@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any, Final, Literal, final
 
 import torch
@@ -13,8 +13,8 @@ from torch import Tensor
 from pdsketch.nets.features import Argument
 from pdsketch.nets.signature import Input, Signature
 
-Kind = Literal["code", "number", "turn", "difference", "distance", "gap", "length"]
-KINDS: Final[tuple[Kind, ...]] = ("code", "number", "turn", "difference", "distance", "gap", "length")
+Kind = Literal["code", "number", "turn", "difference", "distance", "sum", "gap", "length"]
+KINDS: Final[tuple[Kind, ...]] = ("code", "number", "turn", "difference", "distance", "sum", "gap", "length")
 
 MOST_NUMBERS: Final = 40
 """A value of more numbers (an image, a signal) is nothing to read single numbers of. Set by hand."""
@@ -26,7 +26,8 @@ class InputReading:
     """One number of the arguments: a ``code`` (an int with choices, or a truth) or a ``number`` of one of
     them, the ``length`` of a vector, or of two the ``difference``, for ints modulo their choices (``turn``),
     or the ``distance``; of two that are of different types the ``gap``, of one's number at ``place`` and the
-    other's at ``other``.
+    other's at ``other``; of three the ``sum``: how far the second is from the first, moved by argument
+    ``other``.
     """
 
     kind: Kind
@@ -43,7 +44,7 @@ class InputReading:
     @property
     def price(self) -> float:
         """What a test of it costs: relations carry over to other scenes, absolute numbers seldom do."""
-        return {"code": 1.1, "gap": 1.5, "number": 1.6, "length": 1.7}.get(self.kind, 1.0)
+        return {"code": 1.1, "sum": 1.3, "gap": 1.5, "number": 1.6, "length": 1.7}.get(self.kind, 1.0)
 
     def of(self, args: Sequence[Argument], signature: Signature) -> Tensor:
         """Its value for arguments ``[n, *axes]``."""
@@ -58,6 +59,8 @@ class InputReading:
         if self.kind == "gap":
             return one[:, self.place] - other[:, self.other]
         apart = one[:, self.place] - other[:, self.place]
+        if self.kind == "sum":
+            return apart + self._alone(args, self.other, signature)[:, self.place]
         return apart % (signature.inputs[self.first].spec.choices or 1) if self.kind == "turn" else apart
 
     def _alone(self, args: Sequence[Argument], at: int, signature: Signature) -> Tensor:
@@ -81,6 +84,8 @@ class InputReading:
         if self.kind == "gap":
             second = f"[{self.other}]" if sizes[self.second] > 1 else ""
             return f"({names[self.first]}{part} - {names[self.second]}{second})"
+        if self.kind == "sum":
+            return f"({names[self.first]} + {names[self.other]} - {names[self.second]}){part}"
         return f"({names[self.first]} - {names[self.second]}){part}"
 
     def as_json(self) -> list[Any]:
@@ -89,7 +94,7 @@ class InputReading:
 
 
 MOST_GAPS: Final = 8
-"""Numbers of different types are compared where so few pairs can be. Set by hand."""
+"""Numbers of different types, or of three arguments, are compared where few can be. Set by hand."""
 
 
 def readings_of(signature: Signature) -> tuple[InputReading, ...]:
@@ -118,7 +123,22 @@ def readings_of(signature: Signature) -> tuple[InputReading, ...]:
         between += [InputReading(apart, i, j, at) for at in range(one.spec.size)]
         if apart == "difference" and one.spec.size > 1:
             between.append(InputReading("distance", i, j))
-    return (*between, *(gaps if len(gaps) <= MOST_GAPS else ()), *alone)
+    rare = [some for some in (_sums(signature, singles), gaps) if len(some) <= MOST_GAPS]
+    return (*between, *(one for some in rare for one in some), *alone)
+
+
+def _sums(signature: Signature, singles: Sequence[int]) -> list[InputReading]:
+    """How far two vectors or numbers of one type are apart, one of them moved by a third."""
+    found: dict[tuple[frozenset[int], int], int] = {}
+    for first, second, by in permutations(singles, 3):
+        one, other, third = (signature.inputs[at] for at in (first, second, by))
+        if one.spec.prim == "float" and _kindred(one, other) and third.spec == one.spec:
+            found.setdefault((frozenset((first, by)), second), first)
+    return [
+        InputReading("sum", first, second, at, *(both - {first}))
+        for (both, second), first in found.items()
+        for at in range(signature.inputs[first].spec.size)
+    ]
 
 
 def can_read(signature: Signature) -> bool:

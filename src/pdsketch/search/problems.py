@@ -13,6 +13,7 @@ import numpy as np
 from pdsketch.budget import Budget
 from pdsketch.lang import Expr, Step
 from pdsketch.search.latent.candidates import CandidateSource
+from pdsketch.search.latent.instances import value_types
 from pdsketch.search.latent.margin import Margin
 from pdsketch.search.latent.reasons import nothing_trained, untrained
 from pdsketch.search.latent.replay import Trail, encoded, looked_at
@@ -89,6 +90,11 @@ class Problems:
     def open(self) -> list[int]:
         """Those that have no result."""
         return [i for i in range(len(self.states)) if i not in self.found]
+
+    @property
+    def samples(self) -> bool:
+        """Whether actions take values that cannot all be listed."""
+        return any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
 
     @property
     def proposes(self) -> bool:

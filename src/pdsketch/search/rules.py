@@ -41,12 +41,11 @@ MOST_REFINEMENTS: Final = 8
 
 SCHEDULE: Final = (
     Phase("ff", 1.0, 1.0, most_evaluations=1250, share=0.2, work=50_000_000),
-    Phase("ff", 1.0, 2.0, most_evaluations=1250, share=0.5, work=50_000_000, consistent=True),
-    *lazily(Phase("ff", 0.0, 1.0, lazy=True, consistent=True)),
+    Phase("ff", 1.0, 2.0, most_evaluations=1250, share=0.5, work=50_000_000),
+    *lazily(Phase("ff", 0.0, 1.0, lazy=True)),
 )
 """A*, weighted A*, then lazy greedy search.
 
-What is slow to find may be so because hFF counts on what can never be: that is left out from weighted A* on.
 Most plans take fewer evaluations than A* has: on 216 goals in rooms, forty times as many for weighted A*
 make plans 1.5 % shorter and take half as much time again. The work is that of 0.2 seconds: large tasks have
 fewer evaluations. All numbers are set by hand.
@@ -86,8 +85,8 @@ def search_by_rules(
 def _left_out(problems: Problems, i: int) -> str | None:
     """Why the rules of the model are not those of a problem; None: they are."""
     options = problems.options
-    if problems.proposes:
-        return "left out: values are proposed for arguments"
+    if problems.samples:
+        return "left out: actions take values that cannot be listed"
     if options.snap:
         return "left out: states are snapped"
     return "left out: it knows nothing of what failed" if problems.remembers(i) else None
@@ -238,7 +237,6 @@ class RuleSearch:
             self._allowed.budget,
             schedule=SCHEDULE,
             per_effect=found.per_effect,
-            groups=self._compilations.groups(found.task),
         )
         self._problems.count(self._i, outcome)
         self._operators = outcome.plan or ()
@@ -276,7 +274,7 @@ class RuleSearch:
 
     def posed_for(self, narrowing: Narrowing) -> Posed:
         """The same, with what it may take, for the engine."""
-        return Posed(narrowing.draft, narrowing.goal, narrowing.init, narrowing.groups, self._left())
+        return Posed(narrowing.draft, narrowing.goal, narrowing.init, self._left())
 
     def take(
         self, found: PackedOutcome, narrowing: Narrowing, values: Mapping[str, Any]

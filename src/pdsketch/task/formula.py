@@ -7,7 +7,7 @@ out, and comparisons of numbers that no action changes are `Test`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import final
 
@@ -126,13 +126,17 @@ def variables_of(formula: Formula) -> tuple[str, ...]:
 
 def atoms_of(formula: Formula) -> Iterable[Atom]:
     """Every atom in a formula."""
+    return (part for part in parts_of(formula) if isinstance(part, Atom))
+
+
+def parts_of(formula: Formula) -> Iterator[Formula]:
+    """A formula and all that it is made of."""
+    yield formula
     match formula:
-        case Atom():
-            yield formula
         case Conjunction() | Disjunction():
             for part in formula.parts:
-                yield from atoms_of(part)
+                yield from parts_of(part)
         case Every() | Some():
-            yield from atoms_of(formula.body)
-        case Same() | Test():
+            yield from parts_of(formula.body)
+        case Atom() | Same() | Test():
             return

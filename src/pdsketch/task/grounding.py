@@ -12,12 +12,12 @@ import numpy as np
 
 from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryError, current
 from pdsketch.core import Ints, Longs
-from pdsketch.lang import Error, Fact, Problem, Span, dataclass
+from pdsketch.lang import Error, Fact, Problem, Span, components, dataclass
 from pdsketch.task.bodies import Bodies, bodies_of
 from pdsketch.task.compiler import compile_rules
 from pdsketch.task.database import Database, too_large
 from pdsketch.task.draft import Draft, Drafter
-from pdsketch.task.formula import Formula, atoms_of
+from pdsketch.task.formula import Atom, Formula, atoms_of, parts_of
 from pdsketch.task.fragment import classify
 from pdsketch.task.narrowing import Facts, Small, simplify
 from pdsketch.task.normal import Vocabulary, normalize
@@ -105,10 +105,9 @@ class Grounding:
 
     def order(self) -> Longs:
         """The derived facts, each behind those that its axioms read: none of them is recursive."""
-        depths = _layers(self.rules.rules, self.residues.parents, above=1)
-        known = np.array([depths.get(name, 0) for name in self.database.names])[self.database.relation]
-        depth = np.concatenate([known, np.array([depths[n] for n in self.residues.owners], np.int64)])
-        return np.argsort(depth, kind="stable")[int((depth == 0).sum()) :]
+        facts = self.facts()
+        derived = np.flatnonzero(facts.derived)
+        return derived[np.argsort(facts.layer[derived], kind="stable")]
 
     def facts(self) -> Facts:
         """Initial truth, derivedness and layer of every fact of the draft."""
@@ -271,27 +270,22 @@ def _spans(problem: Problem) -> Mapping[str, Span | None]:
     return {**spans, **{name: action.span for name, action in domain.actions.items()}}
 
 
-def _layers(rules: Sequence[Rule], parents: Mapping[str, Formula], above: int = 0) -> dict[str, int]:
-    """A layer for each derived relation, from ``above`` on: above those it reads negated, and ``above`` the
-    others that it reads.
+def _layers(rules: Sequence[Rule], parents: Mapping[str, Formula]) -> dict[str, int]:
+    """A layer for each derived relation: above those that it reads, but for those that read it in turn.
+
+    ``parents`` are the disjunctions that became relations, by name.
     """
-    reads: dict[str, set[tuple[str, bool]]] = {}
+    bodies: dict[str, list[Formula]] = {name: [formula] for name, formula in parents.items()}
     for rule in rules:
         if rule.kind == "axiom":
-            edges = reads.setdefault(rule.name, set())
-            for item in rule.items:
-                edges |= {(a.predicate, a.positive) for a in atoms_of(item)}
+            bodies.setdefault(rule.name, []).extend(rule.items)
+    names: dict[Formula, list[str]] = {}
     for name, formula in parents.items():
-        reads[name] = {(a.predicate, a.positive) for a in atoms_of(formula)}
-    layers = dict.fromkeys(reads, above)
-    changed = True
-    while changed:
-        changed = False
-        for name, edges in reads.items():
-            wanted = max(
-                (layers[p] + max(above, not positive) for p, positive in edges if p in layers), default=0
-            )
-            if wanted > layers[name]:
-                layers[name] = wanted
-                changed = True
-    return layers
+        names.setdefault(formula, []).append(name)
+    reads: dict[str, set[str]] = {name: set() for name in bodies}
+    for name, formulas in bodies.items():
+        for part in (part for formula in formulas for part in parts_of(formula)):
+            found = [part.predicate] if isinstance(part, Atom) else names.get(part, ())
+            reads[name].update(found)
+    derived = {name: sorted(found & bodies.keys()) for name, found in reads.items()}
+    return {name: layer for layer, own in enumerate(components(derived)) for name in own}

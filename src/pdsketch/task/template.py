@@ -52,15 +52,11 @@ class _Wanted:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Narrowing:
-    """A draft with a goal, and an initial state to narrow it to; ``operators`` are the draft's.
-
-    ``groups`` are the template's.
-    """
+    """A draft with a goal, and an initial state to narrow it to; ``operators`` are the draft's."""
 
     draft: PreparedDraft
     goal: PreparedGoal
     init: Bools
-    groups: Ints
     operators: Sequence[tuple[str, ...]]
 
 
@@ -68,8 +64,7 @@ class Narrowing:
 class Template:
     """A grounded problem whose initial facts of some predicates, ``free``, are left open.
 
-    ``numbers`` are the facts, basic and derived, by their names. At most one fact of each of the ``groups``,
-    a number for each, -1 for none, holds in any state.
+    ``numbers`` are the facts, basic and derived, by their names.
     """
 
     def __init__(self, problem: Problem, free: Collection[str]) -> None:
@@ -79,7 +74,6 @@ class Template:
         self._names = self._grounding.name(range(len(self._facts.init)))
         known = self._names[: self._grounding.database.n_facts]
         self.numbers: dict[Fact, int] = {fact: i for i, fact in enumerate(known)}
-        self.groups: Ints = np.full(len(known), -1, np.int32)
         self._by_predicate: dict[str, list[Fact]] = {}
         for fact in known:
             self._by_predicate.setdefault(fact[0], []).append(fact)
@@ -99,7 +93,7 @@ class Template:
     def narrowing(self, init: Bools, goal: GoalFormula) -> Narrowing:
         """What `task` is narrowed from, with the same ``init`` and ``goal``."""
         wanted = self._wanted(goal)
-        return Narrowing(self._draft, wanted.goal, init, self.groups, self._operators)
+        return Narrowing(self._draft, wanted.goal, init, self._operators)
 
     def _wanted(self, goal: GoalFormula) -> _Wanted:
         """The draft with a goal; the goals of problems are often the same."""

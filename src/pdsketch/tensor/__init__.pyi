@@ -39,7 +39,6 @@ from pdsketch.tensor.states.codes import (
     COUNTS as COUNTS,
     DEFAULT_STEP as DEFAULT_STEP,
     ENTRIES as ENTRIES,
-    NOISE as NOISE,
     SPREAD as SPREAD,
     WEIGHTS as WEIGHTS,
     Codes as Codes,

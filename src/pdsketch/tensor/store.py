@@ -157,7 +157,7 @@ def missing_modules(
 SKETCH = "sketch.pdsketch"
 ARCHITECTURE = "model.json"
 WEIGHTS_FILE = "weights.safetensors"
-FORMAT = 6
+FORMAT = 7
 """Raised with every change of what weights mean: those of other formats are refused, not misread."""
 
 Folder = str | PathLike[str]

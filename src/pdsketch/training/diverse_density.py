@@ -29,11 +29,8 @@ ROUNDS: Final = 3
 NEARLY: Final = 0.9
 """What tells this part of the most tells nearly as much; set by hand."""
 
-LEAST_INFORMATION: Final = 0.02
-"""A place that tells less of the labels than this, in bits of 1, is none; set by hand."""
-
 LEAST_SHARE: Final = 0.5
-"""Nor is one that tells less than this part of what the best one does; set by hand."""
+"""A place that tells less of the labels than this part of what the best one does is none; set by hand."""
 
 
 @final
@@ -122,8 +119,8 @@ def _apart(places: Tensor, radius: Tensor, told: Tensor) -> list[Start]:
     """The best ones, none within the radius of a better one."""
     found: list[Start] = []
     for at in told.argsort(descending=True, stable=True).tolist():
-        least = max(LEAST_INFORMATION, LEAST_SHARE * found[0].information if found else 0.0)
-        if len(found) == MOST_STARTS or float(told[at]) < least:
+        least = LEAST_SHARE * found[0].information if found else 0.0
+        if len(found) == MOST_STARTS or not float(told[at]) > least:
             break
         if all(float((places[at] - one.theta).norm()) > max(one.radius, float(radius[at])) for one in found):
             found.append(Start(places[at].clone(), float(radius[at]), float(told[at])))

@@ -173,7 +173,9 @@ def split_examples(dataset: DeviceDataset, options: Options) -> tuple[Array, Arr
 
 def _report(trainer: Trainer, status: str, total: float) -> Report:
     training = trainer.training
-    found, held_out = examine(training, trainer.train, trainer.held_out, reached=trainer.reached())
+    found, held_out = examine(
+        training, trainer.train, trainer.held_out, reached=trainer.reached(), evidence=trainer.evidence
+    )
     last = trainer.history[-1] if trainer.history else {}
     known = ("goal", "transition", "lookahead", "precondition")
     episodes = training.dataset.episode

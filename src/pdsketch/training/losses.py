@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import final
+from functools import cache, cached_property, partial
+from typing import Final, final
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from pdsketch.lang import BlankCall, Predicate, error
 from pdsketch.tensor import fully_soft, is_categorical, logic_of
+from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.likelihoods import (
     HUBER_WIDTH,
@@ -25,50 +26,21 @@ from pdsketch.training.likelihoods import (
     mixture_losses,
     unlikelihood,
 )
+from pdsketch.training.optimiser import PRIORS
 from pdsketch.training.options import Options
-from pdsketch.training.time_slice import TimeSlice, Transition, encode, where
+from pdsketch.training.time_slice import TimeSlice, Transition, encode
 from pdsketch.training.training_set import TrainingSet
 
 WRITE_TOLERANCE = 0.05
 """An error of this part of a number's scale divides the odds that it was written by e; set by hand."""
-
-SCALE_SAMPLE = 20_000
-"""Steps of an action that its scales are computed from; more change a deviation by less than 1 %."""
 
 
 Mean = Callable[..., Tensor]
 """From errors of variables to their mean."""
 
 
-@final
-class Rollout:
-    """The observed slice of a batch, and the slice that is predicted after it, if a term asks for it.
-
-    ``doubt``: how little is known yet of what encodings mean (`mixture_losses`).
-    """
-
-    def __init__(self, current: TimeSlice, doubt: float) -> None:
-        self.current = current
-        self.doubt = doubt
-
-    @cached_property
-    def after(self) -> TimeSlice:
-        """One step ahead."""
-        return self.current.step()
-
-
-@final
-@dataclass(frozen=True)
-class LossTerm:
-    """A summand of the loss; ``compute`` returns None where the batch has no example of it.
-
-    ``prior``: it says what is likely before any example, and holds for a part of a fit only.
-    """
-
-    name: str
-    weight: float
-    compute: Callable[[Rollout], Tensor | None]
-    prior: bool = False
+TERMS: Final = ("goal", "precondition", "rarity", "usage", "transition", "lookahead")
+"""The summands of the loss, which are weighted by the options of these names."""
 
 
 @final
@@ -85,22 +57,8 @@ class Losses:
         self.options = options
         self.balanced = not options.paper
         self.logic = logic_of("godel" if options.paper else "product")
-        variable_loss = self._distance_loss if options.paper else self._likelihood_loss
-        every = [
-            LossTerm("goal", options.goal, lambda batch: self._goal_loss(batch.current)),
-            LossTerm(
-                "precondition", options.precondition, lambda batch: self._precondition_loss(batch.current)
-            ),
-            LossTerm("rarity", options.rarity, lambda batch: self._rarity(batch.current), prior=True),
-            LossTerm("usage", options.usage, lambda batch: self._usage(batch.current), prior=True),
-            LossTerm(
-                "transition",
-                options.transition,
-                lambda batch: self._transition_loss(batch, variable_loss),
-            ),
-            LossTerm("lookahead", options.lookahead, lambda batch: self._lookahead_loss(batch.after)),
-        ]
-        self.parts = {term.name: term for term in every if term.weight}
+        weights = {name: float(getattr(options, name)) for name in TERMS}
+        self.weights = {name: weight for name, weight in weights.items() if weight}
 
     @cached_property
     def scales(self) -> dict[tuple[int, str], Tensor]:
@@ -108,23 +66,31 @@ class Losses:
         return change_scales(self.training)
 
     def terms(self, states: Array, doubt: float = 0.0) -> dict[str, Tensor]:
-        """The loss terms, not yet weighted; those without any example are left out."""
+        """The loss terms, not yet weighted; those without any example are left out.
+
+        ``doubt``: how little is known yet of what encodings mean (`mixture_losses`).
+        """
         current = TimeSlice(self.training, self.logic, self.training.dataset.place(states))
-        current.prepare(
-            goals=not self.parts.keys().isdisjoint(("goal", "lookahead")),
-            step=not self.parts.keys().isdisjoint(("transition", "lookahead")),
-        )
-        batch = Rollout(current, doubt)
-        computed = {name: term.compute(batch) for name, term in self.parts.items()}
-        return {name: value for name, value in computed.items() if value is not None}
+        ahead = "transition" in self.weights or "lookahead" in self.weights
+        current.prepare(goals="goal" in self.weights or "lookahead" in self.weights, step=ahead)
+        after = cache(current.step)
+        compute: Mapping[str, Callable[[], Tensor | None]] = {
+            "goal": lambda: self._goal_loss(current),
+            "precondition": lambda: self._precondition_loss(current),
+            "rarity": lambda: self._rarity(current),
+            "usage": lambda: self._usage(current),
+            "transition": lambda: self._transition_loss(current, after(), doubt),
+            "lookahead": lambda: self._lookahead_loss(after()),
+        }
+        found = {name: compute[name]() for name in self.weights}
+        return {name: value for name, value in found.items() if value is not None}
 
     def total(self, terms: Mapping[str, Tensor], priors: Mapping[str, float] | None = None) -> Tensor | None:
         """The weighted sum; ``priors`` are the parts of the prior terms that hold (none: nothing of them)."""
         weighted = []
         for name, value in terms.items():
-            term = self.parts[name]
-            held = (priors or {}).get(name, 0.0) if term.prior else 1.0
-            weighted.append(value * (term.weight * held))
+            held = (priors or {}).get(name, 0.0) if name in PRIORS else 1.0
+            weighted.append(value * (self.weights[name] * held))
         return torch.stack(weighted).sum() if weighted else None
 
     def judgement(self, current: TimeSlice) -> Tensor:
@@ -196,18 +162,20 @@ class Losses:
 
     # -- transitions ------------------------------------------------------------------
 
-    def _transition_loss(self, batch: Rollout, variable_loss: Callable[..., Tensor]) -> Tensor | None:
+    def _transition_loss(self, current: TimeSlice, after: TimeSlice, doubt: float) -> Tensor | None:
         """What actions were predicted to write against what came about.
 
         Balanced: changed and unchanged variables weigh alike, and so do actions.
         Plain: the mean over all variables that were written.
         """
         parts, counts = [], []
-        after = batch.after
         for transition in after.transitions:
             targets = self.targets(after, transition)
             for name in transition.new:
-                parts.append(variable_loss(batch, transition, name, targets[name]))
+                if self.options.paper:
+                    parts.append(self._distance_loss(current, transition, name, targets[name]))
+                else:
+                    parts.append(self._likelihood_loss(current, transition, name, targets[name], doubt))
                 counts.append(1.0 if self.balanced else float(len(transition.rows)))
         if not parts:
             return None
@@ -227,9 +195,8 @@ class Losses:
                 found |= encode(self.training, states, self.logic)
         return found
 
-    def _distance_loss(self, batch: Rollout, transition: Transition, name: str, target: Tensor) -> Tensor:
+    def _distance_loss(self, current: TimeSlice, transition: Transition, name: str, target: Tensor) -> Tensor:
         """The mean distance of what one action wrote to one predicate, however it was written."""
-        current = batch.current
         predicate = self.training.domain.predicates[name]
         changed = differs(current.value(name, transition.rows), target, predicate)
         mean = self._mean(changed, current, transition, name)
@@ -241,9 +208,10 @@ class Losses:
         real = real_entries(self.training, current.states.index_select(0, transition.rows), predicate)
         return partial(combined, changed=changed, real=real, balanced=self.balanced)
 
-    def _likelihood_loss(self, batch: Rollout, transition: Transition, name: str, target: Tensor) -> Tensor:
+    def _likelihood_loss(
+        self, current: TimeSlice, transition: Transition, name: str, target: Tensor, doubt: float
+    ) -> Tensor:
         """The negative log-likelihood of what one action wrote to one predicate."""
-        current = batch.current
         predicate = self.training.domain.predicates[name]
         before = current.value(name, transition.rows)
         changed = differs(before, target, predicate)
@@ -262,7 +230,7 @@ class Losses:
             count = target[0].numel() / max(1, changed[0].numel()) if observed else 1.0
             sharpness = count / WRITE_TOLERANCE
             seen = seen & (stale * count > WRITE_TOLERANCE)
-        doubt = 0.0 if observed else batch.doubt
+        doubt = 0.0 if observed else doubt
         opened, written = mixture_losses(writes.gate, writes.shares, wrong, stale, seen, sharpness, doubt)
         # A state's gates are right together: their losses add up.
         return mean(opened, whole=True) + mean(written)
@@ -281,26 +249,8 @@ class Losses:
 
     def _precondition_loss(self, current: TimeSlice) -> Tensor | None:
         """The preconditions against the controller's word."""
-        parts = [self._balanced_entropy(truth, labels) for _, truth, labels in self.preconditions(current)]
+        parts = [self._balanced_entropy(truth, labels) for _, _, truth, labels in current.preconditions()]
         return torch.stack(parts).mean() if parts else None
-
-    def preconditions(self, current: TimeSlice) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Rows, the truth of their action's precondition, and the controller's word, action by action.
-
-        Where the data has that word, and blanks are in the precondition.
-        """
-        training = self.training
-        for at in training.guarded:
-            action = training.actions[at]
-            known = training.dataset.examples.executable.index_select(0, current.states)
-            rows = where((current.action == at) & (known >= 0))
-            if not len(rows):
-                continue
-            batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
-            run = training.engine.open(batch, checked=False)
-            ground = run.ground(training.parameters(at, current.states.index_select(0, rows)), 1)
-            truth = training.engine.precondition(ground, action.name, self.logic)[:, 0]
-            yield rows, truth, known.index_select(0, rows) > 0
 
 
 @final
@@ -350,7 +300,7 @@ def change_scales(training: TrainingSet) -> dict[tuple[int, str], Tensor]:
     found = {}
     for at, action in enumerate(training.actions):
         states = np.flatnonzero((training.dataset.action == at) & training.executed & training.dataset.once)
-        states = states[: training.dataset.at_once(SCALE_SAMPLE)]
+        states = states[: training.dataset.at_once(ROWS)]
         for name in training.reads.writes(action.name):
             predicate = training.domain.predicates[name]
             if name not in training.dataset or predicate.type.prim != "float32" or not len(states):

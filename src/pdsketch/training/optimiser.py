@@ -64,11 +64,17 @@ WARMUP: Final = 0.05
 LAST_RATE: Final = 0.01
 """The learning rate ends at this part of its peak; set by hand."""
 
-PRIOR_STRENGTH: Final = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
-"""Parts of the steps, and how much of sparsity and rarity holds there; set by hand."""
+COME_AND_GO: Final = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
+"""What is pressed to be false before anything is known of it closes the gates that it stands in, and nothing
+is learned behind them. What is pressed to the end stays unsure, and effects behind its gate overshoot. Set by
+hand."""
 
-CODE_PRIOR_END: Final = 0.6
-"""The part of the steps within which the prior on codes goes; set by hand."""
+PRIORS: Final = {
+    "sparsity": COME_AND_GO,
+    "rarity": COME_AND_GO,
+    "usage": ((0.0, 0.6, 1.0), (1.0, 0.0, 0.0)),  # which code stands for what is decided at the beginning
+}
+"""Parts of the steps, and how much of each prior holds there; set by hand."""
 
 
 def learning_rate(step: int, steps: int) -> float:
@@ -80,16 +86,6 @@ def learning_rate(step: int, steps: int) -> float:
     return LAST_RATE + (1.0 - LAST_RATE) * 0.5 * (1.0 + math.cos(math.pi * done))
 
 
-def prior_strength(step: int, steps: int) -> float:
-    """How much of the priors holds by now: they come, stay and go, as `PRIOR_STRENGTH` says.
-
-    A predicate that is pressed to be false before anything is known of it closes the
-    gates that it stands in, and nothing is learned behind them. One that is pressed to
-    the end stays unsure, and effects behind its gate overshoot.
-    """
-    return float(np.interp(step / max(1, steps), *PRIOR_STRENGTH))
-
-
-def code_prior_strength(step: int, steps: int) -> float:
-    """How much of the prior on codes holds: which code stands for what is decided at the beginning."""
-    return max(0.0, 1.0 - step / max(1, steps) / CODE_PRIOR_END)
+def prior_strength(name: str, step: int, steps: int) -> float:
+    """How much of a prior holds by now, as `PRIORS` says."""
+    return float(np.interp(step / max(1, steps), *PRIORS[name]))

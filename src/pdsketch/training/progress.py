@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Protocol, Self, final
+from typing import Any, Self, final
 
 from pdsketch.files import Lines, make_folder
 from pdsketch.progress import Ticker, watched
@@ -32,36 +32,6 @@ class Progress:
     steps: int
     seconds: float
     figures: Mapping[str, float]
-
-
-class ProgressListener(Protocol):
-    """Something that is told how a fit is going."""
-
-    def update(self, step: int, figures: Mapping[str, float]) -> None:
-        """The fit has made ``step`` steps."""
-
-    def close(self) -> None:
-        """The fit is over."""
-
-
-@final
-class ProgressLines:
-    """A line for each measurement on stderr, for log files."""
-
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
-        self._started = time.monotonic()
-
-    def update(self, step: int, figures: Mapping[str, float]) -> None:
-        """Write a line."""
-        seconds = time.monotonic() - self._started
-        line = f"fit: step {step} of {self._steps}, {seconds:.1f} s  {_text(figures)}"
-        with Ticker.paused():
-            sys.stderr.write(line + "\n")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def _text(figures: Mapping[str, float]) -> str:
@@ -106,14 +76,11 @@ class Watchers:
     """All that a fit's options ask for, opened and closed together."""
 
     def __init__(self, options: Options, history: Sequence[Mapping[str, float]]) -> None:
-        self._all: list[ProgressListener] = []
         self._options = options
         self._started = time.monotonic()
         self._ticker = Ticker("fit", options.progress or None)
-        if options.progress and not watched():
-            self._all.append(ProgressLines(options.steps))
-        if options.log is not None:
-            self._all.append(Csv(options.log, history))
+        self._says = options.progress and not watched()
+        self._log = None if options.log is None else Csv(options.log, history)
 
     def __enter__(self) -> Self:
         self._ticker.__enter__()
@@ -126,16 +93,22 @@ class Watchers:
         trace: TracebackType | None,
     ) -> None:
         self._ticker.__exit__(kind, problem, trace)
-        for watcher in self._all:
-            watcher.close()
+        if self._log is not None:
+            self._log.close()
 
     def update(self, step: int, figures: Mapping[str, float]) -> bool:
         """Tell all of them, the user's function last; whether it asks to stop."""
-        for watcher in self._all:
-            watcher.update(step, figures)
+        seconds = time.monotonic() - self._started
+        if self._says:
+            with Ticker.paused():
+                sys.stderr.write(
+                    f"fit: step {step} of {self._options.steps}, {seconds:.1f} s  {_text(figures)}\n"
+                )
+                sys.stderr.flush()
+        if self._log is not None:
+            self._log.update(step, figures)
         if self._options.callback is None:
             return False
-        seconds = time.monotonic() - self._started
         try:
             said = self._options.callback(
                 Progress(step, self._options.steps, seconds, MappingProxyType(dict(figures)))

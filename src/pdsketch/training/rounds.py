@@ -47,13 +47,8 @@ class Rounds:
     def end(self) -> int:
         """The step at which the round at hand ends."""
         steps = self.options.steps
-        if not self.options.forms or steps - self.began < 2 * ROUND_STEPS:
-            return steps
-        return (
-            self.began + ROUND_STEPS
-            if self.round < (2 if self.options.steps >= 3 * ROUND_STEPS else 1)
-            else steps
-        )
+        short = self.options.forms and self.round < 2 and steps - self.began >= 2 * ROUND_STEPS
+        return self.began + ROUND_STEPS if short else steps
 
     def close(self) -> bool:
         """End a round: simplify, and keep the better model; whether nothing is left to learn."""

@@ -24,20 +24,14 @@ from pdsketch.training.losses import Losses, real_entries
 from pdsketch.training.time_slice import TimeSlice
 
 MOST_BAGS: Final = 256
-"""States of either label that starts are looked for in; set by hand."""
-
-MOST_JUDGED: Final = 96
-"""States of either label by which starts are compared; they differ much, so that few suffice. Set by hand."""
+"""States of either label that starts are looked for in, and compared by; set by hand."""
 
 CHOICES: Final = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
 """The parts of the steps at which starts are compared: while the rest of the model takes shape, and not after
-the priors begin to go (`schedules.PRIOR_STRENGTH`), when there must be time to settle. Set by hand."""
+the priors begin to go (`optimiser.PRIORS`), when there must be time to settle. Set by hand."""
 
 CLEAR: Final = 0.05
 """A start whose loss is greater by less than this (nats) is as good; set by hand."""
-
-WIDTHS: Final = (1.0, 0.5, 2.0)
-"""Each place is tried with its radius, and with these parts of it; set by hand."""
 
 
 @final
@@ -97,13 +91,8 @@ class Starts:
             return None
         label = np.repeat([True, False], [min(len(side), MOST_BAGS) for side in sides])
         known = torch.from_numpy(label).to(seen[0].device)
-        places = [
-            start._replace(radius=width * start.radius)
-            for start in starts(*seen, known, self.seed)
-            for width in WIDTHS
-        ]
-        judged = np.sort(np.concatenate([side[:MOST_JUDGED] for side in sides]))
-        return _Candidates(blank, network, places, judged) if places else None
+        places = starts(*seen, known, self.seed)
+        return _Candidates(blank, network, places, np.sort(bags)) if places else None
 
     def _labelled(self, table: int) -> tuple[Array, Array]:
         """The examples whose goals, or else whose actions' preconditions, read a table, and their labels."""

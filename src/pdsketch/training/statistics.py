@@ -8,9 +8,10 @@ from torch import Tensor
 
 from pdsketch.lang import BlankCall, Update
 from pdsketch.nets import expect, recording
+from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.likelihoods import differs
-from pdsketch.training.losses import SCALE_SAMPLE, Losses, real_entries
+from pdsketch.training.losses import Losses, real_entries
 from pdsketch.training.sampler import Sampler
 from pdsketch.training.training_set import TrainingSet
 
@@ -41,7 +42,7 @@ def _scale_output(training: TrainingSet, update: Update, states: Array) -> None:
     if name not in training.dataset or predicate.type.prim != "float32" or network is None:
         return
     tensor = training.dataset.sample(name)
-    here = training.dataset.place(states[: training.dataset.at_once(SCALE_SAMPLE)])
+    here = training.dataset.place(states[: training.dataset.at_once(ROWS)])
     before = training.observed(here, [name])[name]
     after = training.observed(here + 1, [name])[name]
     changed = differs(before, after, predicate)

@@ -9,17 +9,14 @@ the slice before it for the rows whose action wrote nothing that the table depen
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
 from typing import final
 
 import torch
 from torch import Tensor
 
-from pdsketch.nets import BooleanNet, Shared
 from pdsketch.tensor import Assigned, FuzzyLogic, Run, StateBatch, fully_soft, is_categorical, unify
-from pdsketch.training.alike import Alike
 from pdsketch.training.training_set import TrainingSet
 
 
@@ -75,16 +72,14 @@ class TimeSlice:
         self.goal = training.dataset.examples.goal.index_select(0, states)
         self.judged = where(self.goal >= 0)
         self.action = training.dataset.examples.action.index_select(0, states)
-        # Tables lie in pools, alone or with others: which pool each is in, and where its rows are there.
-        self._pools: list[Tensor] = []
-        self._pool = [-1] * len(training.tables)
+        # The tables in the rows that need them, and where each row is there.
+        self._computed: dict[int, Tensor] = {}
         self._places = torch.full((len(training.tables), len(states)), -1, device=states.device)
-        # The pools of one table whose rows ascend.
+        # Those whose rows ascend.
         self._plain = set[int]()
         self._joined: dict[Hashable, tuple[Tensor, Tensor]] = {}
         self._split: tuple[Tensor, list[tuple[Transition, Tensor | None]]] | None = None
         self._encoded = encoded
-        self.shared: Shared = {} if before is None else before.shared
 
     def __len__(self) -> int:
         return len(self.states)
@@ -175,17 +170,8 @@ class TimeSlice:
             wanted |= schedule.goal_wants[self.goal].T
         if step:
             wanted |= schedule.action_wants[self.action].T & self.moving
-        seen = set[int]()
         for table in where(wanted.any(1)).tolist():
-            if table in seen:
-                continue
-            alike = None if self.logic.crisp else self.training.alike.get(table)
-            networks = None if alike is None else alike.networks()
-            if alike is None or networks is None:
-                self._compute(table, wanted[table])
-            else:
-                self._compute_alike(alike, networks, wanted.index_select(0, alike.places))
-                seen.update(alike.tables)
+            self._compute(table, wanted[table])
 
     @cached_property
     def moving(self) -> Tensor:
@@ -194,53 +180,34 @@ class TimeSlice:
 
     def _compute(self, table: int, wanted: Tensor) -> None:
         """A table in some rows: taken over where nothing changed, else computed."""
-        training, parts = self.training, []
+        parts = []
         kept, fresh = None, where(wanted)
-        if self.before is not None and self.before._pool[table] >= 0:
+        if self.before is not None and table in self.before._computed:
             same = self._untouched[table] & (self.before._places[table].index_select(0, self._origin) >= 0)
             kept, fresh = where(wanted & same), where(wanted & ~same)
             if len(kept):
                 parts.append(self.before._taken(table, self._origin.index_select(0, kept)))
         if len(fresh):
-            run = self.open(fresh, training.schedule.table_reads[table], training.schedule.callees[table])
-            name = training.tables[table]
-            found = training.engine.predicate(run, name, self.logic)
-            type_ = training.domain.predicates[name].type
-            parts.append(found if self.logic.crisp or not is_categorical(type_) else fully_soft(found, type_))
+            parts.append(self._evaluated(table, fresh))
         if kept is None or not len(kept):
-            self._plain.add(len(self._pools))
+            self._plain.add(table)
         rows = fresh if kept is None else torch.cat([kept, fresh])
         self._places[table, rows] = torch.arange(len(rows), device=rows.device)
-        self._add([table], parts)
+        self._computed[table] = parts[0] if len(parts) == 1 else torch.cat(parts)
 
-    def _compute_alike(self, alike: Alike, networks: Sequence[BooleanNet], wanted: Tensor) -> None:
-        """Tables that are computed together, each in the rows that want it ``[table, row]``."""
-        parts, tables, rows = [], [], []
-        fresh = wanted
-        if self.before is not None:
-            places = self.before._places.index_select(0, alike.places).index_select(1, self._origin)
-            same = self._untouched[alike.tables[0]] & (places >= 0)
-            fresh = wanted & ~same
-            of, at = (wanted & same).nonzero(as_tuple=True)
-            if len(of):
-                origin, of = self._origin.index_select(0, at), alike.places.index_select(0, of)
-                parts.append(self.before._picked(alike.tables, of, origin))
-                tables.append(of)
-                rows.append(at)
-        of, at = fresh.nonzero(as_tuple=True)
-        if len(of):
-            parts.append(alike.evaluate(self, networks, of, at))
-            tables.append(alike.places.index_select(0, of))
-            rows.append(at)
-        index = torch.cat(tables), torch.cat(rows)
-        self._places[index] = torch.arange(len(index[0]), device=self.states.device)
-        self._add(alike.tables, parts)
-
-    def _add(self, tables: Iterable[int], parts: Sequence[Tensor]) -> None:
-        """A pool that holds some tables, each in the rows that `_places` says."""
-        for table in tables:
-            self._pool[table] = len(self._pools)
-        self._pools.append(parts[0] if len(parts) == 1 else torch.cat(list(parts)))
+    def _evaluated(self, table: int, rows: Tensor) -> Tensor:
+        """A table in some rows, from what it reads."""
+        training = self.training
+        lookup = None if self.logic.crisp or self.before is not None else training.lookups.get(table)
+        if lookup is not None:
+            truth = lookup.truth(self.states.index_select(0, rows), self.logic)
+            if truth is not None:
+                return truth
+        run = self.open(rows, training.schedule.table_reads[table], training.schedule.callees[table])
+        name = training.tables[table]
+        found = training.engine.predicate(run, name, self.logic)
+        type_ = training.domain.predicates[name].type
+        return found if self.logic.crisp or not is_categorical(type_) else fully_soft(found, type_)
 
     def open(self, rows: Tensor, names: Iterable[str], tables: Sequence[int]) -> Run:
         """A run over some rows that knows the tables already computed."""
@@ -267,27 +234,17 @@ class TimeSlice:
     @property
     def tables(self) -> Mapping[int, Tensor]:
         """The tables computed so far, each for the rows that need it."""
-        counts = (self._places >= 0).sum(1).tolist()
-        found: dict[int, Tensor] = {}
-        for at, pool in enumerate(self._pools):
-            tables = [table for table, own in enumerate(self._pool) if own == at and counts[table]]
-            if self.before is None:  # computed in one go, table after table
-                parts: Sequence[Tensor] = torch.split(pool, [counts[table] for table in tables])
-            else:
-                parts = [self._taken(table, where(self._places[table] >= 0)) for table in tables]
-            found.update(zip(tables, parts, strict=True))
-        return found
+        return {table: self.table(table, where(self._places[table] >= 0)) for table in self._computed}
 
     def table(self, table: int, rows: Tensor) -> Tensor:
         """A table that was computed, in some rows."""
-        pool = self._pool[table]
-        if pool in self._plain and len(rows) == len(self._pools[pool]):
-            return self._pools[pool]
+        if table in self._plain and len(rows) == len(self._computed[table]):
+            return self._computed[table]
         return self._taken(table, rows)
 
     def _taken(self, table: int, rows: Tensor) -> Tensor:
         """A table that was computed, in some rows in any order."""
-        return self._pools[self._pool[table]].index_select(0, self._places[table].index_select(0, rows))
+        return self._computed[table].index_select(0, self._places[table].index_select(0, rows))
 
     # -- goals and actions ------------------------------------------------------------
 
@@ -320,29 +277,38 @@ class TimeSlice:
         """The table of a slot: each row from the predicate that its goal names, one of ``among``."""
         if len(among) == 1:
             return self.table(among[0], rows)
-        return self._picked(among, tables, rows)
-
-    def _picked(self, among: Sequence[int], tables: Tensor, rows: Tensor) -> Tensor:
-        """Each row from a table of its own, one of ``among``, which are of one signature."""
-        pools = {self._pool[table] for table in among} - {-1}
-        if len(pools) == 1:
-            return self._pools[pools.pop()].index_select(0, self._places[tables, rows])
-        whole, offsets = self._join(self.training.schedule.signatures[among[0]])
-        return whole.index_select(0, offsets.index_select(0, tables) + self._places[tables, rows])
+        whole, begins = self._join(self.training.schedule.signatures[among[0]])
+        return whole.index_select(0, begins.index_select(0, tables) + self._places[tables, rows])
 
     def _join(self, key: Hashable) -> tuple[Tensor, Tensor]:
-        """All pools with tables of one signature, one after the other, and where each table's pool begins."""
+        """All tables of one signature, one after the other, and where each begins."""
         if key not in self._joined:
-            signatures = self.training.schedule.signatures
-            alike = [t for t, pool in enumerate(self._pool) if pool >= 0 and signatures[t] == key]
-            pools = sorted({self._pool[table] for table in alike})
-            begins = dict(
-                zip(pools, accumulate((len(self._pools[at]) for at in pools), initial=0), strict=False)
-            )
-            offsets = [begins.get(pool, 0) for pool in self._pool]
-            whole = torch.cat([self._pools[at] for at in pools])
-            self._joined[key] = whole, torch.tensor(offsets, device=whole.device)
+            alike = [t for t in self._computed if self.training.schedule.signatures[t] == key]
+            whole = torch.cat([self._computed[table] for table in alike])
+            begins, first = [0] * len(self.training.tables), 0
+            for table in alike:
+                begins[table] = first
+                first += len(self._computed[table])
+            self._joined[key] = whole, torch.tensor(begins, device=whole.device)
         return self._joined[key]
+
+    def preconditions(self) -> Iterator[tuple[int, Tensor, Tensor, Tensor]]:
+        """An action, rows, the truth of its precondition, and the controller's word, action by action.
+
+        Where the data has that word, and blanks are in the precondition.
+        """
+        training = self.training
+        word = training.dataset.examples.executable.index_select(0, self.states)
+        for at in training.guarded:
+            rows = where((self.action == at) & (word >= 0))
+            if not len(rows):
+                continue
+            action = training.actions[at]
+            batch = self.batch(rows, sorted(training.reads.reads(action.precondition)))
+            run = training.engine.open(batch, checked=False)
+            ground = run.ground(training.parameters(at, self.states.index_select(0, rows)), 1)
+            truth = training.engine.precondition(ground, action.name, self.logic)[:, 0]
+            yield at, rows, truth, word.index_select(0, rows) > 0
 
     def step(self, among: Tensor | None = None) -> TimeSlice:
         """The predicted next states of the rows that moved; ``among``: only of those where it says so."""

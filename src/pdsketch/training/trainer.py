@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal, final
 
@@ -18,8 +19,8 @@ from pdsketch.training.forms.simplify import forget
 from pdsketch.training.interrupt import postponed
 from pdsketch.training.losses import Losses, LossMeans
 from pdsketch.training.optimiser import (
+    PRIORS,
     clip,
-    code_prior_strength,
     learning_rate,
     make_optimiser,
     prior_strength,
@@ -53,9 +54,7 @@ class Trainer:
         self.train = train
         self.held_out = held_out
         self.losses = Losses(training, options)
-        strata = training.dataset.strata
-        kind = training.dataset.changed if self.losses.balanced else None
-        self.sampler = Sampler(strata, train, options.batch, options.seed, kind)
+        self.sampler = Sampler(training.dataset.kinds, train, options.batch, options.seed)
         self.rounds = Rounds(self.losses, train, held_out)
         self.starts = Starts(self.losses, train, options.seed)
         self.model: nn.Module = training.model
@@ -81,7 +80,7 @@ class Trainer:
             clock = self._spent("forward", clock)
         states = self.sampler.draw(self.step)
         clock = self._spent("data", clock)
-        held = {"rarity": prior_strength(*self._progress), "usage": code_prior_strength(*self._progress)}
+        held = {name: prior_strength(name, *self._progress) for name in PRIORS}
         for parameter in self.parameters:
             parameter.grad = None
         terms = self.losses.terms(states, held["usage"])
@@ -98,7 +97,9 @@ class Trainer:
     def _update(self) -> None:
         options = self.options
         if options.sparsity:
-            self._sparsity.add(options.sparsity / len(self.train) * prior_strength(*self._progress))
+            self._sparsity.add(
+                options.sparsity / len(self.train) * prior_strength("sparsity", *self._progress)
+            )
         clip(self.parameters)
         for group in self.optimiser.param_groups:
             group["lr"] = options.learning_rate * learning_rate(*self._progress)
@@ -212,6 +213,11 @@ class Trainer:
             if name in settled or (network is not None and any(self._moved(p) for p in network.parameters())):
                 found.append(name)
         return found
+
+    @property
+    def evidence(self) -> Mapping[str, int]:
+        """On how many answers each case of a truth rests, where forms were looked for."""
+        return self.rounds.found.evidence if self.rounds.found is not None else {}
 
     def _moved(self, parameter: Tensor) -> bool:
         state = self.optimiser.state.get(parameter)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import final
+from math import prod
+from typing import Final, final
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.lang import TRUE, Expr, ObjectType, ValueType, error
-from pdsketch.tensor import CRISP, FuzzyLogic, Model, Node, StateBatch, Universe
-from pdsketch.training.alike import groups
+from pdsketch.lang import TRUE, Apply, BlankCall, Expr, ObjectType, Predicate, ValueType, error
+from pdsketch.nets import BooleanNet, is_free
+from pdsketch.tensor import CRISP, FuzzyLogic, Model, Node, StateBatch, Universe, presented
 from pdsketch.training.data.device_dataset import DeviceDataset
 from pdsketch.training.data.episode_arrays import Array, width_of
 from pdsketch.training.goals import Family, families, kinds, signature
@@ -95,7 +96,7 @@ class TrainingSet:
         self.actions = [model.domain.actions[name] for name in dataset.arrays.actions]
         self.tables = list(model.domain.analysis.tables)
         self.schedule = ReadSchedule(self)
-        self.alike = groups(self, range(len(self.tables)))
+        self.lookups = lookups(self)
         self._skeletons: dict[tuple[str, int], Node] = {}
         self._nodes: dict[tuple[str, int], Node] = {}
         self.executed = self._executed()
@@ -197,3 +198,96 @@ def _typed(numbers: Tensor, type_: ValueType) -> Tensor:
     if type_.prim == "float32":
         return value
     return value.round().to(torch.bool if type_.prim == "bool" else torch.int64)
+
+
+# Truths of observed variables that take few values: networks are asked about each value once.
+
+MOST_VALUES: Final = 512
+"""A variable that takes more values than this is read state by state."""
+
+
+@final
+class Values:
+    """The values of a variable in the data, ``[value, *axes]``, and which it has where ``[s, *objects]``."""
+
+    def __init__(self, name: str, values: Tensor, numbers: Tensor) -> None:
+        self.name = name
+        self.values = values
+        self.numbers = numbers
+        self.objects = prod(numbers.shape[1:])
+
+
+@final
+class Lookup:
+    """A derived predicate that is a blank of one observed variable, such as ``(??f (item-feature ?o))``.
+
+    A step reads such a variable of every object in every state, and there are a few dozen codes: asked about
+    the codes alone, the networks of PDS-Abs take a fifth less of a fit.
+    """
+
+    def __init__(self, training: TrainingSet, predicate: Predicate, body: BlankCall, values: Values) -> None:
+        self._training = training
+        self._predicate = predicate
+        self._body = body
+        self._values = values
+
+    def truth(self, states: Tensor, logic: FuzzyLogic) -> Tensor | None:
+        """The predicate's table in some states of the data; None where its network must see each of them."""
+        training, values = self._training, self._values
+        functions = training.engine.functions
+        network = functions.calls.get(self._body.blank)
+        if len(values.values) > len(states) * values.objects or functions.watcher is not None:
+            return None
+        if type(network) is not BooleanNet or not is_free(network):
+            return None
+        answers: Tensor = network(values.values).flatten()
+        at = training.dataset.rows(states)
+        numbers = values.numbers.index_select(0, at)
+        run = training.engine.open(training.batch(states, {values.name: numbers}, at), checked=False)
+        index = training.engine.table(run, self._body.args[0], self._predicate.parameters, logic)
+        return answers.index_select(0, index.flatten()).reshape(index.shape)
+
+
+def lookups(training: TrainingSet) -> dict[int, Lookup]:
+    """The derived tables that can be looked up."""
+    found, known = {}, dict[str, Values | None]()
+    for table, name in enumerate(training.tables):
+        predicate = training.domain.predicates[name]
+        body = predicate.body
+        if not predicate.type.is_bool or not isinstance(body, BlankCall) or len(body.args) != 1:
+            continue
+        argument = body.args[0]
+        if (
+            not isinstance(argument, Apply)
+            or argument.type != training.domain.blanks[body.blank].inputs[0].type
+            or name in training.domain.recursive
+            or not all(isinstance(p.type, ObjectType) for p in predicate.parameters)
+        ):
+            continue
+        if argument.predicate not in known:
+            known[argument.predicate] = _values(training, training.domain.predicates[argument.predicate])
+        values = known[argument.predicate]
+        if values is not None:
+            found[table] = Lookup(training, predicate, body, values)
+    return found
+
+
+def _values(training: TrainingSet, predicate: Predicate) -> Values | None:
+    """The values of an observed int with choices or Boolean, unless they are many."""
+    tensor = training.dataset.states.tensors.get(predicate.name)
+    observed = predicate.role == "observed"
+    if not observed or tensor is None or tensor.is_floating_point() or not tensor.numel():
+        return None
+    objects = tensor.shape[: 1 + len(predicate.parameters)]
+    flat = tensor.reshape(prod(objects), -1).long()
+    if int(flat.min()) < 0 or (int(flat.max()) + 1) ** flat.shape[1] >= 1 << 62:
+        return None
+    powers = torch.tensor([(int(flat.max()) + 1) ** i for i in range(flat.shape[1])], device=flat.device)
+    keys = (flat * powers).sum(1)  # CUDA multiplies no matrices of ints
+    found, numbers = torch.unique(keys, return_inverse=True)
+    if len(found) > MOST_VALUES:
+        return None
+    values = torch.empty(len(found), flat.shape[1], dtype=torch.int64, device=flat.device)
+    values[numbers] = flat
+    values = values.reshape(len(found), *tensor.shape[len(objects) :]).to(tensor.dtype)
+    return Values(predicate.name, presented(values, predicate.type, 1), numbers.reshape(objects))

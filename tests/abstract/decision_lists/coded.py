@@ -7,8 +7,14 @@ from itertools import product
 
 import numpy as np
 
-from pdsketch.abstract.decision_lists.examples import CodeColumn, CodedExamples, CodedSet
-from pdsketch.abstract.decision_lists.literals import AtLeast, ElementHasCode, HasCode, SameCode
+from pdsketch.abstract.decision_lists.decision_list import (
+    AtLeast,
+    CodeColumn,
+    CodedExamples,
+    CodedSet,
+    HasCode,
+    SameCode,
+)
 
 
 def columns(sizes, sorts=()):
@@ -67,6 +73,6 @@ def _true(literal, scalars, examples, row):
 
 
 def _true_of(literal, thing, scalars):
-    if isinstance(literal, ElementHasCode):
-        return (thing[literal.column] in literal.codes) == literal.positive
-    return (thing[literal.column] == scalars[literal.argument]) == literal.positive
+    if isinstance(literal, HasCode):
+        return (thing[literal.argument] in literal.codes) == literal.positive
+    return (thing[literal.left] == scalars[literal.right]) == literal.positive

@@ -37,7 +37,7 @@ def add(frontier, rows):
     n = int(keep.sum())
     zeros = torch.zeros(n, dtype=torch.int64)
     columns = {"problem": problem[keep], "parent": zeros - 1, "action": zeros, "depth": zeros}
-    frontier.add(g[keep][None], torch.zeros(1, n), g[keep], entry=entry[keep], **columns)
+    frontier.add(g[keep], torch.zeros(n), g[keep], entry=entry[keep], **columns)
     return keep.tolist()
 
 
@@ -148,7 +148,7 @@ def test_a_trace_leads_from_the_root():
         g = real(node)
         _, entry = frontier.admit(whole(node, 0)[None], g)
         columns = {"parent": whole(node - 1), "action": whole(node), "depth": whole(node)}
-        frontier.add(g[None], 0 * g[None], g, problem=whole(0), entry=entry, **columns)
+        frontier.add(g, 0 * g, g, problem=whole(0), entry=entry, **columns)
     assert frontier.trace(39) == list(range(1, 40))
     assert frontier.least_f(whole(0)).tolist() == [0.0]
 
@@ -159,7 +159,7 @@ def opened(prints, f, h):
     zeros = torch.zeros(len(f), dtype=torch.int64)
     keep, entry = frontier.admit(torch.tensor(prints), zeros.double())
     columns = {"problem": zeros, "parent": zeros - 1, "action": zeros, "depth": zeros, "entry": entry}
-    frontier.add(real(*f)[None], real(*h)[None], zeros.double(), **columns)
+    frontier.add(real(*f), real(*h), zeros.double(), **columns)
     return frontier, keep
 
 
@@ -175,19 +175,3 @@ def test_among_equals_the_one_nearest_to_the_goal_leaves_first_then_the_oldest(k
 def test_states_that_differ_in_the_second_half_of_their_fingerprint_are_two():
     _, keep = opened([(5, 1), (5, 2), (5, 1), (6, 1)], [0] * 4, [0] * 4)
     assert keep.tolist() == [True, True, False, True]
-
-
-def test_what_was_removed_from_one_list_is_passed_over_in_the_others():
-    frontier = Frontier(1, room=2, orders=2)
-    zeros = torch.zeros(4, dtype=torch.int64)
-    _, entry = frontier.admit(torch.stack([torch.arange(4), zeros], 1), zeros.double())
-    f = torch.stack([torch.arange(4).double(), torch.arange(3, -1, -1).double()])
-    columns = {"problem": zeros, "parent": zeros - 1, "action": zeros, "depth": zeros, "entry": entry}
-    frontier.add(f, f, zeros.double(), **columns)
-    who, one = whole(0), whole(1)
-    popped = [int(frontier.pop(who, one, order)[0]) for order in (0, 1, 0)]
-    assert popped == [0, 3, 1]
-    assert frontier.least_f(who, 0).tolist() == [2.0]
-    assert frontier.least_f(who, 1).tolist() == [1.0]
-    assert frontier.pop(who, whole(5), 1).tolist() == [2]
-    assert frontier.least_f(who, 0).tolist() == [inf]

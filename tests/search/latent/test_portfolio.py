@@ -67,7 +67,7 @@ def test_the_default_finds_plans_in_the_abstraction(goal):
 
 
 @pytest.mark.parametrize("goal", GOALS)
-def test_in_the_model_heuristics_take_turns_and_plans_are_no_worse(goal, in_the_model):
+def test_plans_that_are_found_in_the_model_are_no_worse(goal, in_the_model):
     model, state = tiles()
     found = pds.plan(model, state, goal)
     best = pds.plan(model, state, goal, heuristic="blind", k=64)
@@ -96,7 +96,7 @@ def test_many_problems_are_searched_as_each_alone(in_the_model):
         assert (result.plan, result.expanded) == (alone.plan, alone.expanded)
 
 
-def test_where_one_heuristic_is_misled_another_one_goes_on(in_the_model):
+def test_the_rules_guide_where_opt_is_misled(in_the_model):
     """OPT sees one step to any goal over numbers; blind search alone would look at most states."""
     model, state = tiles((0,) * 4)
     goal = "(forall (?t - tile) (= (n ?t) 5))"
@@ -119,7 +119,7 @@ def test_a_heuristic_without_a_search_asks_for_a_star():
 
 
 @pytest.mark.parametrize("heuristic", ["ao", "opt", "goalcount", "blind"])
-def test_the_portfolio_takes_turns_between_a_heuristic_that_is_named_and_blind_order(heuristic, in_the_model):
+def test_the_portfolio_is_guided_by_a_heuristic_that_is_named(heuristic, in_the_model):
     model, state = tiles((1, 3))
     found = pds.plan(model, state, GOALS[0], search="portfolio", heuristic=heuristic)
     assert found.solved

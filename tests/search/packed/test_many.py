@@ -23,7 +23,7 @@ from pdsketch.task.narrowing import prepare, prepare_goal
 def searched(draft, derived, layer, inits, schedule, most=None, per_effect=False, threads=None):
     goal = prepare_goal(draft.goal, (), possible=draft.possible)
     prepared = prepare(draft, derived, layer, current())
-    posed = [Posed(prepared, goal, init, None, most) for init in inits]
+    posed = [Posed(prepared, goal, init, most) for init in inits]
     return search_many(posed, schedule, per_effect=per_effect, threads=threads)
 
 

@@ -37,7 +37,6 @@ class Behaviour:
     - ``off``: combinations whose value is off every code: the nearest stands for it.
     - ``unseen``: combinations whose value no data had: nothing is written.
     - ``corrected``: combinations whose result is what the model did in a plan (`Corrections`).
-    - ``conflicts``: examples of which rules with different results hold: the first counts.
     """
 
     name: str
@@ -47,7 +46,6 @@ class Behaviour:
     not_finite: int = 0
     off: int = 0
     unseen: int = 0
-    conflicts: int = 0
     corrected: int = 0
     counter_example: CounterExample | None = None
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values
+from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values, numbered, with_names
 from pdsketch.abstract.andor.codebooks import MOST_CHOICES, Codebooks
 from pdsketch.abstract.andor.corrections import NetworkFunction
 from pdsketch.abstract.andor.domain import (
@@ -34,7 +34,6 @@ from pdsketch.abstract.andor.templates import (
     FactTables,
     StateCodes,
     facts_of,
-    groups_of,
     is_large,
     readings_of,
     static_variables,
@@ -43,20 +42,17 @@ from pdsketch.abstract.andor.templates import (
 from pdsketch.abstract.andor.translate import Translator
 from pdsketch.abstract.andor.unreachable import unreachable_parts
 from pdsketch.budget import current
-from pdsketch.core import Bools, Ints, Longs
+from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
-    Domain,
     Expr,
     Fact,
-    Object,
     ObjectType,
     ValueType,
     Variable,
     free_variables,
-    map_children,
     walk,
 )
-from pdsketch.task import UNREACHABLE, GoalFormula, Narrowing, Task, Template
+from pdsketch.task import UNREACHABLE, GoalFormula, Narrowing, Template
 from pdsketch.tensor import COUNTS, Model, StateBatch, Universe, formed
 
 # Where functions over codes say something else than the model does in a state.
@@ -133,7 +129,7 @@ def _values(
             value = torch.as_tensor(arguments[each.expr.name])
             found[each.variable.name] = value.expand(len(kept), *value.shape)
             continue
-        table = engine.table(run, _named(each.expr, names), list(objects.values()))[0]
+        table = engine.table(run, with_names(each.expr, names), list(objects.values()))[0]
         shape = tuple(table.shape[len(members) :])
         found[each.variable.name] = table.reshape(n, *shape).cpu()[kept]
     return found
@@ -166,12 +162,6 @@ def _codes(
 
 def _size(type_: ValueType) -> int:
     return prod(type_.shape or ())
-
-
-def _named(expr: Expr, names: Mapping[str, str]) -> Expr:
-    if isinstance(expr, Object):
-        return Object(names.get(expr.name, expr.name), expr.type, expr.span)
-    return map_children(expr, lambda part: _named(part, names))
 
 
 KEPT: Final = 256
@@ -463,7 +453,7 @@ class Compilations:
         task = template.task(init, wanted)
 
         def reachable(part: Expr) -> bool:
-            found = template.task(init, goal_over_codes(symbolic, _renamed(part, names)))
+            found = template.task(init, goal_over_codes(symbolic, with_names(part, names)))
             return found.facts[:1] != (UNREACHABLE,)
 
         def explain(state: Bools) -> Sequence[str]:
@@ -481,10 +471,6 @@ class Compilations:
             values=kept.argument_values,
         )
 
-    def groups(self, task: Task) -> Ints:
-        """Facts of a task of which no state holds two, as searches take them."""
-        return groups_of(self._kept.symbolic, task.facts)
-
     def narrowing(self, i: int) -> tuple[Narrowing, Mapping[str, Any]] | None:
         """Problem ``i`` before it is narrowed, and what arguments stand for; None: codes have been added."""
         if self._unsized is not None or self._kept.symbolic is not self._symbolic:
@@ -497,7 +483,7 @@ class Compilations:
         key = (self._goals[i], *self._objects[i])
         if key not in self._wanted:
             names = numbered(self._model.domain, self._objects[i])
-            self._wanted[key] = self._kept.wanted(_renamed(self._goals[i], names))
+            self._wanted[key] = self._kept.wanted(with_names(self._goals[i], names))
         template, init = self._templates[i]
         candidates = [template.numbers.get(fact) for fact in self._kept.candidates(self._values[i])]
         init[[fact for fact in candidates if fact is not None]] = True
@@ -514,14 +500,3 @@ def _joined(states: Sequence[StateBatch]) -> dict[str, Tensor]:
 def _plain(value: Any) -> Any:
     """A value in the form in which steps have it."""
     return tuple(map(_plain, value)) if isinstance(value, list) else value
-
-
-def numbered(domain: Domain, objects: Mapping[str, ObjectType]) -> dict[str, str]:
-    """The objects of a problem by number; constants keep their names."""
-    return {name: name if name in domain.constants else f"@{i}" for i, name in enumerate(objects)}
-
-
-def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
-    if isinstance(expr, Object):
-        return Object(names[expr.name], expr.type, expr.span)
-    return map_children(expr, lambda part: _renamed(part, names))

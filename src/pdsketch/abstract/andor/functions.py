@@ -7,7 +7,7 @@ the expression's truth, or the codes of its value, over all axes; axes on which 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import prod
@@ -314,6 +314,41 @@ class _NotFinite:
             self.rows |= flat.transpose(0, 1).reshape(len(self.rows), -1).any(1).cpu().numpy()
         else:
             self.rows[:] = True
+
+
+Evaluate = Callable[[Longs], Longs]
+"""Rows of codes ``[n, axes]`` → results ``[n, k]``."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tabulated:
+    """The tables of a function's results, over the axes that matter; the counts are those of `Behaviour`."""
+
+    tables: tuple[CodeTable, ...]
+    not_finite: int = 0
+    off: int = 0
+    unseen: int = 0
+    corrected: int = 0
+
+
+def tables_of(axes: Sequence[CodeAxis], evaluate: Evaluate) -> tuple[CodeTable, ...]:
+    """The tables of a function's results over all combinations of codes.
+
+    Raises `TooManyCombinationsError` where these are too many.
+    """
+    sizes = [len(axis.codes) for axis in axes]
+    if prod(sizes) > MOST_COMBINATIONS:
+        raise TooManyCombinationsError
+    # An image has more axes than an array may have, and most of its numbers never vary.
+    varied = [i for i, size in enumerate(sizes) if size != 1]
+    few = tuple(axes[i] for i in varied)
+    own = every_row(few)
+    rows = np.empty((len(own), len(axes)), np.int64)
+    rows[:] = [int(axis.codes[0]) if len(axis.codes) else 0 for axis in axes]
+    rows[:, varied] = own
+    shape = [len(axis.codes) for axis in few]
+    return tuple(CodeTable(few, column.reshape(shape)).reduced() for column in evaluate(rows).T)
 
 
 def own_column(axes: Sequence[CodeAxis], target: Apply, place: int) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import floor
 from typing import Any, Final, final
@@ -14,8 +14,8 @@ from pdsketch.abstract.andor.behaviour import AS_EMPTY, UNCHANGED, CodeFunction,
 from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable, own_column
+from pdsketch.abstract.decision_lists.decision_list import AtLeast, CodeLiteral, HasCode, SameCode
 from pdsketch.abstract.decision_lists.exact import exact_rules
-from pdsketch.abstract.decision_lists.literals import CodeLiteral, conjunction, disjunction, literal_text
 from pdsketch.abstract.written import WrittenBlank
 from pdsketch.core import Longs
 from pdsketch.lang import (
@@ -78,12 +78,11 @@ def _with(source: Expr, suffix: str) -> str:
 
 
 @final
-class AxisNames:
-    """The names that literals over axes have: of their places in the ``axes``, or of codes (``coded``).
+class LiteralText:
+    """Writes literals over axes: about their places in the ``axes``, or about codes (``coded``).
 
-    ``own`` are the axes of an element of a set; the literals about them are put into ``element``, which says
-    that some element satisfies them: one that the ``variables`` stand for, where ``condition`` (as text)
-    holds.
+    ``own`` are the axes of an element of a set; a literal about elements says that some element satisfies
+    them: one that the ``variables`` stand for, where ``condition`` (as text) holds.
     """
 
     def __init__(
@@ -98,36 +97,42 @@ class AxisNames:
         self._axes, self._own, self._coded = axes, own, coded
         self._variables, self._condition = variables, condition
 
-    def argument(self, i: int) -> str:
-        """``(robot-pose ?r)``."""
-        return axis_text(self._axes[i])
+    def body(self, literals: Sequence[CodeLiteral]) -> str:
+        """All of the literals hold."""
+        return conjunction([self.literal(literal) for literal in literals]) if literals else "true"
 
-    def fact(self, i: int, code: int) -> str:
-        """``(robot-pose@(3,4) ?r)``."""
-        return fact_text(self._axes[i], self._code(self._axes[i], code))
+    def literal(self, literal: CodeLiteral) -> str:
+        """A literal as a formula."""
+        if not isinstance(literal, AtLeast):
+            return self._about(literal, self._axes)
+        parts = [self._about(element, self._own) for element in literal.elements]
+        within = conjunction([self._condition, *parts] if self._condition else parts)
+        some = "exists" if literal.count == 1 else f"at-least-{literal.count}"
+        typed = " ".join(f"{v.name} - {v.type}" for v in self._variables)
+        text = f"({some} ({typed}) {within})"
+        return text if literal.positive else f"(not {text})"
 
-    def variable(self, group: int) -> str:
-        """``?t - thing``."""
-        del group
-        return " ".join(f"{v.name} - {v.type}" for v in self._variables)
+    def _about(self, literal: HasCode | SameCode, axes: Sequence[CodeAxis]) -> str:
+        """One about an argument, or a column of an element, that ``axes`` say."""
+        if isinstance(literal, HasCode):
+            axis = axes[literal.argument]
+            codes = literal.codes if self._coded else np.asarray(axis.codes)[[*literal.codes]].tolist()
+            text = disjunction([fact_text(axis, code) for code in codes])
+        else:
+            text = f"(= {axis_text(axes[literal.left])} {axis_text(self._axes[literal.right])})"
+        return text if literal.positive else f"(not {text})"
 
-    def element(self, group: int, column: int) -> str:
-        """``(item-feature ?t)``."""
-        del group
-        return axis_text(self._own[column])
 
-    def element_fact(self, group: int, column: int, code: int) -> str:
-        """``(item-feature@9 ?t)``."""
-        del group
-        return fact_text(self._own[column], self._code(self._own[column], code))
+def conjunction(parts: list[str]) -> str:
+    """All of the parts hold."""
+    return parts[0] if len(parts) == 1 else f"(and{''.join(' ' + part for part in parts)})"
 
-    def membership(self, group: int) -> str:
-        """When an object is in the set; empty: always."""
-        del group
-        return self._condition
 
-    def _code(self, axis: CodeAxis, at: int) -> int:
-        return at if self._coded else int(np.asarray(axis.codes)[at])
+def disjunction(parts: list[str]) -> str:
+    """Some of the parts hold."""
+    if not parts:
+        return "false"
+    return parts[0] if len(parts) == 1 else f"(or{''.join(' ' + part for part in parts)})"
 
 
 UNCHANGED_TEXT: Final = "unchanged"
@@ -165,7 +170,6 @@ class FunctionRules:
     not_finite: int = 0
     off: int = 0
     unseen: int = 0
-    conflicts: int = 0
     corrected: int = 0
     counter_example: str | None = None
 
@@ -203,8 +207,6 @@ class FunctionRules:
             lines.append(f"counter-example: {self.counter_example}")
         if self.corrected:
             lines.append(f"corrected in {_cases(self.corrected)} by what the model did in plans")
-        if self.conflicts:
-            lines.append(f"in {self.conflicts:,} cases rules with different results hold: the first counts")
         if self.not_finite:
             what = "nothing is written" if self.writes else "it counts as false"
             lines.append(f"NaN from the network in {self.not_finite:,} cases: {what}")
@@ -216,23 +218,8 @@ class FunctionRules:
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
-        return {
-            "owner": self.owner,
-            "blank": self.blank,
-            "head": self.head,
-            "writes": self.writes,
-            "rules": [{"result": result, "when": when} for result, when in self.rules],
-            "exact": self.exact,
-            "agreement": self.agreement,
-            "cases": self.cases,
-            "compared_on": self.compared_on,
-            "not_finite": self.not_finite,
-            "off": self.off,
-            "unseen": self.unseen,
-            "conflicts": self.conflicts,
-            "corrected": self.corrected,
-            "counter_example": self.counter_example,
-        }
+        rules = [{"result": result, "when": when} for result, when in self.rules]
+        return {**asdict(self), "rules": rules}
 
 
 def _cut(text: str, most: int | None) -> str:
@@ -290,7 +277,7 @@ class RuleWriter:
             rules, on = self._of_set(function), "random sets"
         else:
             assert function.table is not None
-            rules, on = self._of_table(function, function.table), "random combinations"
+            rules, on = self._of_table(function, function.table), "all combinations"
         return FunctionRules(
             function.owner,
             behaviour.name,
@@ -300,11 +287,10 @@ class RuleWriter:
             behaviour.exact,
             behaviour.agreement,
             behaviour.cases,
-            "all combinations" if behaviour.exact else on,
+            on,
             behaviour.not_finite,
             behaviour.off,
             behaviour.unseen,
-            behaviour.conflicts,
             behaviour.corrected,
             self._counter_example(function, behaviour.counter_example),
         )
@@ -366,7 +352,7 @@ class RuleWriter:
         labels = np.unique(results)
         default = UNCHANGED if function.type is not None and UNCHANGED in labels else None
         boxes, other = _boxes(table.axes, results, default)
-        names = AxisNames(table.axes)
+        names = LiteralText(table.axes)
         return self._grouped(function, boxes, other, names)
 
     def _grouped(
@@ -374,12 +360,12 @@ class RuleWriter:
         function: CodeFunction,
         boxes: list[tuple[int, tuple[CodeLiteral, ...]]],
         default: int,
-        names: AxisNames,
+        names: LiteralText,
     ) -> list[tuple[str, str]]:
         """Rules by their result: their order does not matter."""
         found: dict[int, list[str]] = {}
         for meaning, literals in boxes:
-            found.setdefault(meaning, []).append(_body(literals, names))
+            found.setdefault(meaning, []).append(names.body(literals))
         if function.type is None:
             listed = [(self._result(function, m), part) for m, parts in found.items() for part in parts]
         else:
@@ -405,10 +391,10 @@ class RuleWriter:
             return base
         typed = " ".join(f"{v.name} - {v.type}" for v in each.variables)
         member = [] if each.condition == TRUE else [formula_text(each.condition)]
-        names = AxisNames(elements.axes)
+        names = LiteralText(elements.axes)
         found: dict[int, list[str]] = {}
         for meaning, literals in boxes:
-            found.setdefault(meaning, []).append(_body(literals, names))
+            found.setdefault(meaning, []).append(names.body(literals))
         some = {}
         for meaning, parts in found.items():
             body = conjunction([*member, disjunction(parts)])
@@ -429,7 +415,7 @@ class RuleWriter:
         sampled = function.sampled
         assert sampled is not None
         each = function.set
-        names = AxisNames(
+        names = LiteralText(
             sampled.axes,
             sampled.own,
             each.variables if each else (),
@@ -437,7 +423,7 @@ class RuleWriter:
             coded=True,
         )
         listed = [
-            (self._result(function, sampled.meanings[rule.label]), _body(rule.literals, names))
+            (self._result(function, sampled.meanings[rule.label]), names.body(rule.literals))
             for rule in sampled.rules.rules
         ]
         return [*listed, (self._result(function, sampled.meanings[sampled.rules.default]), _OTHERWISE)]
@@ -470,11 +456,6 @@ def _short(expr: Expr) -> Expr:
 def _value_text(value: Expr, target: Apply) -> str:
     """What is written; what was there is no news."""
     return UNCHANGED_TEXT if value == target else formula_text(value)
-
-
-def _body(literals: Sequence[CodeLiteral], names: AxisNames) -> str:
-    parts = [literal_text(literal, names) for literal in literals]
-    return conjunction(parts) if parts else "true"
 
 
 def _boxes(

@@ -14,9 +14,13 @@ import numpy as np
 
 from pdsketch.abstract.andor.behaviour import Behaviour, CounterExample, SampledRules
 from pdsketch.abstract.andor.functions import CodeAxis, NotAbstractableError
-from pdsketch.abstract.decision_lists.decision_list import DecisionList
-from pdsketch.abstract.decision_lists.examples import CodeColumn, CodedExamples, CodedSet
-from pdsketch.abstract.decision_lists.learn import learn_list
+from pdsketch.abstract.decision_lists.decision_list import (
+    CodeColumn,
+    CodedExamples,
+    CodedSet,
+    DecisionList,
+)
+from pdsketch.abstract.decision_lists.foil import learn_list
 from pdsketch.budget import LimitError, current
 from pdsketch.core import Bools, Longs
 from pdsketch.lang import Apply
@@ -133,9 +137,8 @@ def learn_sampled(
         raise NotAbstractableError(f"`{name}` has more than {_MOST_RESULTS} results for its many arguments")
     examples = _examples(axes, own, samples, meanings)
     found = _learned(name, examples, known)
-    said = found.agreement
-    cases, share = (said.n_held_out, said.held_out) if said.n_held_out else (said.n_train, said.train)
-    right, wrong = share * cases, said.counter_example
+    cases, wrong = found.n_held_out, found.counter_example
+    right = found.held_out * cases
     counter = None if wrong is None else _case(axes, own, samples, wrong)
     if own:
         drawn = sampler.draw(_MORE_SETS, _MORE_ELEMENTS)
@@ -152,7 +155,6 @@ def learn_sampled(
         exact=False,
         agreement=right / cases,
         cases=cases,
-        conflicts=said.conflicts,
         counter_example=counter,
     )
     return SampledRules(tuple(axes), tuple(own), found, tuple(map(int, meanings))), behaviour

@@ -40,14 +40,7 @@ from pdsketch.abstract.andor.symbolic import (
     negated,
     some,
 )
-from pdsketch.abstract.decision_lists.literals import (
-    AtLeast,
-    CodeLiteral,
-    ElementHasCode,
-    ElementLiteral,
-    HasCode,
-    SameCode,
-)
+from pdsketch.abstract.decision_lists.decision_list import AtLeast, CodeLiteral, HasCode, SameCode
 from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
     BOOL,
@@ -116,28 +109,25 @@ class ListFormulas:
         return disjoined([self._symbols.denied(self._literal(literal)) for literal in literals])
 
     def _literal(self, literal: CodeLiteral) -> Expr:
-        axes = self._sampled.axes
-        found: Expr
-        match literal:
-            case HasCode(i, codes):
-                found = self._has(axes[i], codes)
-            case SameCode(i, j):
-                found = self._same(axes[i], axes[j])
-            case AtLeast(_, elements, count):
-                found = self._at_least(elements, count)
+        if isinstance(literal, AtLeast):
+            found = self._at_least(literal.elements, literal.count)
+            return found if literal.positive else self._symbols.denied(found)
+        return self._about(literal, self._sampled.axes)
+
+    def _about(self, literal: HasCode | SameCode, axes: tuple[CodeAxis, ...]) -> Expr:
+        """A literal about an argument, or about a column of an element, that ``axes`` say."""
+        if isinstance(literal, HasCode):
+            axis = axes[literal.argument]
+            table = CodeTable((axis,), np.isin(axis.codes, literal.codes))
+        else:
+            left, right = axes[literal.left], self._sampled.axes[literal.right]
+            table = CodeTable((left, right), left.codes[:, None] == right.codes[None])
+        found = self._symbols.holds(table.reduced(), self._scope, "rule", self._bools)
         return found if literal.positive else self._symbols.denied(found)
 
-    def _has(self, axis: CodeAxis, codes: tuple[int, ...]) -> Expr:
-        return self._holds(CodeTable((axis,), np.isin(axis.codes, codes)))
-
-    def _same(self, left: CodeAxis, right: CodeAxis) -> Expr:
-        return self._holds(CodeTable((left, right), left.codes[:, None] == right.codes[None]))
-
-    def _holds(self, table: CodeTable) -> Expr:
-        return self._symbols.holds(table.reduced(), self._scope, "rule", self._bools)
-
-    def _at_least(self, elements: tuple[ElementLiteral, ...], count: int) -> Expr:
-        own = conjoined([self._condition, *map(self._element, elements)])
+    def _at_least(self, elements: tuple[HasCode | SameCode, ...], count: int) -> Expr:
+        of = self._sampled.own
+        own = conjoined([self._condition, *(self._about(element, of) for element in elements)])
         if count == 1:
             return some(self._variables, own)
         if not self._variables:
@@ -148,14 +138,6 @@ class ListFormulas:
         second = substitute(renamed, others)
         differ = disjoined([negated(Equal(v, others[v.name], 0.0)) for v in self._variables])
         return some([*self._variables, *others.values()], conjoined([own, second, differ]))
-
-    def _element(self, literal: ElementLiteral) -> Expr:
-        axis = self._sampled.own[literal.column]
-        if isinstance(literal, ElementHasCode):
-            found = self._has(axis, literal.codes)
-        else:
-            found = self._same(axis, self._sampled.axes[literal.argument])
-        return found if literal.positive else self._symbols.denied(found)
 
 
 AGREEMENT: Final = 0.995
@@ -439,9 +421,7 @@ def _one_at_a_time(
         flips = translator.tabulated((expr, "single"), [*outer, *inner], single)
     except TooManyCombinationsError:
         return None
-    agreement = min(agreement, bases.agreement, flips.agreement)
-    wrong = wrong or flips.counter_example or bases.counter_example
-    cases = _SETS if bases.cases else 0
+    cases = _SETS if all(table.results.size for table in bases.tables) else 0
     behaviour = Behaviour(
         function.hint,
         False,

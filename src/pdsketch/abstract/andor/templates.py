@@ -16,7 +16,7 @@ from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.domain import SymbolicDomain, arguments
 from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
 from pdsketch.budget import current
-from pdsketch.core import Bools, Ints, Longs
+from pdsketch.core import Bools, Longs
 from pdsketch.lang import TRUE, Data, Domain, Fact, ObjectType, Predicate, Problem, Source
 from pdsketch.task import Task, Template
 from pdsketch.tensor import StateBatch, Universe
@@ -205,9 +205,7 @@ def template_of(
     problem = Problem("codes", symbolic.domain, source, {}, universe, init, TRUE)
     fixed = {name for p in static_variables(domain) if p.name in known for name in names_of(books, p)}
     free = {name for name in problem.domain.predicates if _is_state(symbolic, name)}
-    template = Template(problem, free - fixed)
-    template.groups = groups_of(symbolic, [*template.numbers])
-    return template
+    return Template(problem, free - fixed)
 
 
 FACT_BYTES: Final = 700
@@ -271,16 +269,3 @@ def readings_of(symbolic: SymbolicDomain, task: Task) -> tuple[CodeReading, ...]
         )
         for (predicate, place), facts in found.items()
     )
-
-
-def groups_of(symbolic: SymbolicDomain, facts: Sequence[Fact]) -> Ints:
-    """The state variable that each of some facts says the code of, as a number; -1 where it says none."""
-    books, domain = symbolic.books, symbolic.translator.domain
-    values = [p for p in domain.state_predicates if not p.type.is_bool]
-    parts = {name for predicate in values for name in names_of(books, predicate)}
-    found = np.full(len(facts), -1, np.int32)
-    numbers: dict[tuple[str, ...], int] = {}
-    for place, (name, *args) in enumerate(facts):
-        if name in parts:
-            found[place] = numbers.setdefault((name, *args[:-1]), len(numbers))
-    return found

@@ -7,7 +7,7 @@ own answers fill.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import final
 
@@ -23,9 +23,12 @@ from pdsketch.abstract.andor.functions import (
     CodeEvaluator,
     CodeInputs,
     CodeTable,
+    Evaluate,
     NotAbstractableError,
+    Tabulated,
     TooManyCombinationsError,
     own_column,
+    tables_of,
 )
 from pdsketch.abstract.andor.sampled import SampleEvaluate, learn_sampled, lists_of
 from pdsketch.abstract.andor.sets import ListFormulas
@@ -38,7 +41,6 @@ from pdsketch.abstract.andor.symbolic import (
     hint_of,
     variables_apart,
 )
-from pdsketch.abstract.andor.tabulate import Tabulated, tabulate
 from pdsketch.abstract.written import written_out
 from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
@@ -178,7 +180,7 @@ class Translator:
         expr: Expr,
         inputs: CodeInputs,
         axes: Sequence[CodeAxis],
-        evaluate: Callable[[Longs], Longs],
+        evaluate: Evaluate,
         scope: Scope,
     ) -> Expr:
         """The same by rules that are learned from samples."""
@@ -200,7 +202,7 @@ class Translator:
         """The formulas of Boolean inputs, over codes."""
         return {e: self.truth(e, scope) for e, each in inputs.found.items() if each.type.is_bool}
 
-    def corrected(self, network: NetworkFunction) -> Callable[[Longs], Longs]:
+    def corrected(self, network: NetworkFunction) -> Evaluate:
         """A function on rows of codes, with what is known to be otherwise."""
 
         def evaluate(rows: Longs) -> Longs:
@@ -214,9 +216,9 @@ class Translator:
         self._tables.clear()
 
     def tabulated(
-        self, key: object, axes: Sequence[CodeAxis], evaluate: Callable[[Longs], Longs], name: str = ""
+        self, key: object, axes: Sequence[CodeAxis], evaluate: Evaluate, name: str = ""
     ) -> Tabulated:
-        """`tabulate`, computed once for each number of codes; ``name`` is that of its corrections.
+        """`tables_of`, computed once for each number of codes; ``name`` is that of its corrections.
 
         ``key`` is the function's identity, ``axes`` are the codes of its arguments, and ``evaluate`` computes
         it on rows of them.
@@ -226,17 +228,16 @@ class Translator:
             evaluator = self.evaluator
             evaluator.not_finite = evaluator.off = evaluator.unseen = 0
             try:
-                made = tabulate(axes, evaluate)
+                tables = tables_of(axes, evaluate)
             except TooManyCombinationsError:
                 self._tables[whole] = None
                 raise
-            counted = (evaluator.not_finite, evaluator.off, evaluator.unseen)
-            made = replace(
-                made,
-                not_finite=counted[0],
-                off=counted[1],
-                unseen=counted[2],
-                corrected=self.corrections.count(name),
+            made = Tabulated(
+                tables,
+                evaluator.not_finite,
+                evaluator.off,
+                evaluator.unseen,
+                self.corrections.count(name),
             )
             self._tables[whole] = made
             return made
@@ -319,7 +320,7 @@ class Translator:
         key: object,
         inputs: CodeInputs,
         axes: Sequence[CodeAxis],
-        evaluate: Callable[[Longs], Longs],
+        evaluate: Evaluate,
         scope: Scope,
     ) -> list[list[Case]]:
         """The same by rules that are learned from samples: one case for each code that is written."""
@@ -371,19 +372,10 @@ class Translator:
 
 
 def behaviour_of(name: str, found: Tabulated, table: CodeTable) -> Behaviour:
-    """How well a table says what a function does; of an exact one, the combinations that matter count."""
-    cases = int(table.results.size) if found.exact else found.cases
-    return Behaviour(
-        name,
-        found.exact,
-        found.agreement,
-        cases,
-        found.not_finite,
-        found.off,
-        found.unseen,
-        corrected=found.corrected,
-        counter_example=found.counter_example,
-    )
+    """A table says exactly what a function does; the combinations that matter count."""
+    cases = int(table.results.size)
+    counts = (found.not_finite, found.off, found.unseen, found.corrected)
+    return Behaviour(name, True, 1.0, cases, *counts)
 
 
 def _sizes(axes: Sequence[CodeAxis]) -> tuple[tuple[int, int], ...]:

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, Final, final
 
 import numpy as np
 
 from pdsketch import budget
-from pdsketch.abstract.decision_lists.decision_list import DecisionRule
-from pdsketch.abstract.decision_lists.description import Body, has_one_of
-from pdsketch.abstract.decision_lists.examples import CodedExamples
-from pdsketch.abstract.decision_lists.literals import HasCode, SameCode
+from pdsketch.abstract.decision_lists.decision_list import (
+    CodeLiteral,
+    DecisionRule,
+    HasCode,
+    SameCode,
+    has_one_of,
+)
 from pdsketch.core import Bools, Longs
 
 MOST_CELLS: Final = 200_000
@@ -36,6 +38,8 @@ _SMALL: Final = 4096
 UNSEEN: Final = -1
 """The label of a cell that may have any: it cannot be, or was not seen."""
 
+Body = tuple[CodeLiteral, ...]
+
 Groups = list[Longs]
 """A box: the codes of each axis."""
 
@@ -47,28 +51,6 @@ class _Axis:
 
     arguments: tuple[int, ...]
     members: tuple[tuple[int, ...], ...]
-
-
-def table_of(examples: CodedExamples) -> Longs | None:
-    """The label of each combination of codes, by majority; None if not all combinations are there."""
-    shape = tuple(column.size for column in examples.columns)
-    cells = prod(shape)
-    if examples.sets or not len(examples) or cells > min(MOST_CELLS, len(examples)):
-        return None
-    flat = (
-        np.ravel_multi_index(tuple(examples.codes.T), shape) if shape else np.zeros(len(examples), np.int64)
-    )
-    if len(examples) == cells:
-        table = np.full(cells, UNSEEN)
-        table[flat] = examples.y
-    else:
-        n_labels = int(examples.y.max()) + 1
-        seen, place = np.unique(flat * n_labels + examples.y, return_inverse=True)
-        weight = np.bincount(place, examples.weight)
-        order = np.lexsort((-seen, weight))
-        table = np.full(cells, UNSEEN)
-        table[seen[order] // n_labels] = seen[order] % n_labels
-    return None if (table == UNSEEN).any() else table.reshape(shape)
 
 
 def exact_rules(

@@ -11,7 +11,7 @@ from pdsketch.lang.check.tables import UNKNOWN, PredicateSignature
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import count, here
-from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Variable
+from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Quantified, Variable
 from pdsketch.lang.types import ObjectType, Type, ValueType
 
 
@@ -26,9 +26,7 @@ class Application(NamedTuple):
 
 def application(node: Group) -> Application:
     """A list whose head is a predicate's name."""
-    head = node.items[0]
-    assert isinstance(head, Token)
-    return Application(head.text, node.items[1:], node)
+    return Application(node.head, node.items[1:], node)
 
 
 def wildcards(ctx: Context, call: Application, scope: Scope, beside: Iterable[Expr]) -> dict[int, Variable]:
@@ -107,8 +105,6 @@ def _arguments(
     arg: Expr | None
     for position, (node, parameter) in enumerate(zip(nodes, signature.parameters, strict=True)):
         arg = given.get(position)
-        if arg is None and isinstance(node, Token):
-            arg = _plain_argument(ctx, node, parameter.type)
         if arg is None:
             arg = _argument(ctx, node, ctx.parameter_type(parameter), signature, position, scope)
         if arg is None:
@@ -116,17 +112,6 @@ def _arguments(
         else:
             found.append(arg)
     return tuple(found) if is_right else None
-
-
-def _plain_argument(ctx: Context, node: Token, wanted: Type) -> Expr | None:
-    """An object of the right type: the quick way for the many atoms of a large goal."""
-    type_ = ctx.tables.objects.get(node.text)
-    if type_ is None or not isinstance(wanted, ObjectType) or UNKNOWN in (type_, wanted):
-        return None
-    if type_ == wanted or ctx.tables.hierarchy.is_subtype(type_, wanted):
-        ctx.report.refers(node.start, node.end, ("object", node.text))
-        return Object(node.text, type_, ctx.span(node))
-    return None
 
 
 def _argument(
@@ -159,10 +144,12 @@ def _argument(
 
 def is_blank(node: Node) -> bool:
     """Whether a node is ``(??f …)``."""
-    if isinstance(node, Token) or not node.items:
-        return False
-    head = node.items[0]
-    return isinstance(head, Token) and head.text.startswith("??")
+    return isinstance(node, Group) and node.head.startswith("??")
+
+
+def is_nothing(node: Node) -> bool:
+    """Whether a node is ``()``."""
+    return isinstance(node, Group) and node.bracket == "(" and not node.items
 
 
 def widened(ctx: Context, apply: Apply, signature: PredicateSignature) -> list[int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field, replace
-from typing import NamedTuple, final
+from functools import partial
+from typing import NamedTuple, TypeVar, final
 
 from pdsketch.budget import current
 from pdsketch.lang.check.context import BlankUse, Context, Knowledge, Scope
@@ -33,23 +35,37 @@ class Definitions:
     blanks: list[BlankUse] = field(default_factory=list)
 
 
+_Found = TypeVar("_Found")
+
+
+def settled(
+    tables: Tables, report: CheckReport, once: Callable[[Knowledge, CheckReport], _Found]
+) -> tuple[_Found, Knowledge]:
+    """What ``once`` finds when inference has learned all that there is; only the last round reports.
+
+    ``once`` checks with what is known, learns more, and reports; the types that are looked up are those of
+    ``tables``, and ``report`` takes over what the last round says.
+    """
+    knowledge, rounds = Knowledge(), 0
+    while True:
+        rounds += 1
+        knowledge.begin_round()
+        inner = report.fresh()
+        found = once(knowledge, inner)
+        knowledge.settle(tables.hierarchy)
+        is_done = not knowledge.changed and not knowledge.settle_rest()
+        if is_done or rounds == MAX_ROUNDS:
+            report.adopt(inner)
+            return found, knowledge
+        if rounds == MAX_ROUNDS - 1:
+            knowledge.settle_rest()
+
+
 def check_definitions(
     domain: DomainSyntax, tables: Tables, report: CheckReport
 ) -> tuple[Definitions, Knowledge]:
     """Every derived predicate and action, with types and dimensions inferred across all of them."""
-    knowledge = Knowledge()
-    found, inner = Definitions(), report
-    for number in range(MAX_ROUNDS):
-        knowledge.begin_round()
-        inner = report.fresh()
-        found = _round(domain, tables, knowledge, inner)
-        knowledge.settle(tables.hierarchy)
-        if not knowledge.changed and not knowledge.settle_rest():
-            break
-        if number == MAX_ROUNDS - 2:
-            knowledge.settle_rest()
-    report.adopt(inner)
-    return found, knowledge
+    return settled(tables, report, partial(_round, domain, tables))
 
 
 def _round(domain: DomainSyntax, tables: Tables, knowledge: Knowledge, report: CheckReport) -> Definitions:

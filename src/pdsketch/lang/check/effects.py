@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import NamedTuple, final
+from typing import NamedTuple, cast, final
 
 from pdsketch.lang.check.applications import (
     Application,
     application,
     check_apply,
     is_blank,
+    is_nothing,
     stand_ins,
     widened,
     wildcards,
 )
 from pdsketch.lang.check.context import Context, Scope, taken_names
-from pdsketch.lang.check.expressions import check_expr, unknown_predicate
+from pdsketch.lang.check.expressions import EFFECT_WORDS, check_condition, check_expr, unknown_predicate
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
 from pdsketch.lang.check.tables import PredicateSignature
 from pdsketch.lang.diagnostics import Note
@@ -34,14 +35,8 @@ from pdsketch.lang.terms import (
     Value,
     Variable,
 )
-from pdsketch.lang.types import BOOL, FLOAT, ValueType
+from pdsketch.lang.types import FLOAT, ValueType
 
-NUMERIC: dict[str, UpdateOp] = {
-    "increase": "increase",
-    "decrease": "decrease",
-    "scale-up": "scale-up",
-    "scale-down": "scale-down",
-}
 CONDITION_WORDS = frozenset(
     ["or", "imply", "implies", "exists", "=", "eq", "equal", "<", "<=", ">", ">=", "+", "-", "*", "/"]
 )
@@ -88,7 +83,7 @@ class Effects:
 def check_effect(ctx: Context, node: Node | None, scope: Scope) -> Effects:
     """The updates that an effect makes; none, or ``()``, makes none."""
     effects = Effects()
-    if node is not None and not (isinstance(node, Group) and node.bracket == "(" and not node.items):
+    if node is not None and not is_nothing(node):
         _effect(ctx, node, Frame(scope), effects)
     return effects
 
@@ -113,7 +108,7 @@ def _effect(ctx: Context, node: Node, frame: Frame, effects: Effects) -> None:
         _when(ctx, node, frame, effects)
     elif text == "not":
         _delete(ctx, node, frame, effects)
-    elif text == "assign" or text in NUMERIC:
+    elif text in EFFECT_WORDS:
         _write(ctx, node, frame, effects)
     elif "::" in text:
         _sugar(ctx, node, head, frame, effects)
@@ -136,15 +131,9 @@ def _when(ctx: Context, node: Group, frame: Frame, effects: Effects) -> None:
             node,
         )
         return
-    condition = _condition(ctx, node.items[1], frame)
+    condition = check_condition(ctx, node.items[1], frame.scope)
     inner = frame._replace(conditions=(*frame.conditions, condition or TRUE))
     _effect(ctx, node.items[2], inner, effects)
-
-
-def _condition(ctx: Context, node: Node, frame: Frame) -> Expr | None:
-    if isinstance(node, Group) and node.bracket == "(" and not node.items:
-        return TRUE
-    return check_expr(ctx, node, frame.scope, BOOL)
 
 
 def _delete(ctx: Context, node: Group, frame: Frame, effects: Effects) -> None:
@@ -234,18 +223,17 @@ def _is_writable(ctx: Context, signature: PredicateSignature, at: Group) -> bool
 
 def _write(ctx: Context, node: Group, frame: Frame, effects: Effects) -> None:
     """``(assign (f ?x) VALUE)``, ``(increase (f ?x) VALUE)`` and the like."""
-    head = node.items[0]
-    assert isinstance(head, Token)
     if len(node.items) != 3:
         ctx.report.error(
             "arity-mismatch",
-            f"wanted ({head.text} (f ?x) VALUE), and {here(len(node.items) - 1)} of these two",
+            f"wanted ({node.head} (f ?x) VALUE), and {here(len(node.items) - 1)} of these two",
             node,
         )
         return
     found = _target(ctx, node.items[1], frame)
     if found is not None:
-        _update(ctx, NUMERIC.get(head.text, "assign"), found, (node.items[1], node.items[2]), node, effects)
+        op = cast("UpdateOp", node.head)
+        _update(ctx, op, found, (node.items[1], node.items[2]), node, effects)
 
 
 def _update(
@@ -343,7 +331,7 @@ def _sugar(ctx: Context, node: Group, head: Token, frame: Frame, effects: Effect
         )
         return
     if word == "cond-assign":
-        condition = _condition(ctx, node.items[-2], frame)
+        condition = check_condition(ctx, node.items[-2], frame.scope)
         frame = frame._replace(conditions=(*frame.conditions, condition or TRUE))
     target = Application(predicate, node.items[1 : 1 + len(signature.parameters)], node)
     found = _expanded(ctx, target, frame)

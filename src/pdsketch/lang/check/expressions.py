@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pdsketch.lang.check.applications import application, check_apply
+from pdsketch.lang.check.applications import application, check_apply, is_nothing
 from pdsketch.lang.check.blanks import check_blank
 from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import fit, unify
@@ -55,7 +55,7 @@ def check_expr(
 
 def check_condition(ctx: Context, node: Node | None, scope: Scope) -> Expr | None:
     """A formula; nothing, or ``()``, is true."""
-    if node is None or (isinstance(node, Group) and node.bracket == "(" and not node.items):
+    if node is None or is_nothing(node):
         return Logic("and", ())
     return check_expr(ctx, node, scope, BOOL)
 
@@ -249,15 +249,13 @@ def unknown_predicate(ctx: Context, head: Token) -> None:
 
 
 def _junction(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    head = node.items[0]
-    assert isinstance(head, Token)
-    op = "implies" if head.text == "imply" else head.text
+    op = "implies" if node.head == "imply" else node.head
     parts = node.items[1:]
     wanted = {"not": 1, "implies": 2}.get(op)
     if wanted is not None and len(parts) != wanted:
         ctx.report.error(
             "arity-mismatch",
-            f"`{head.text}` takes {count(wanted, 'formula')}, and {here(len(parts))}",
+            f"`{node.head}` takes {count(wanted, 'formula')}, and {here(len(parts))}",
             node,
         )
         return None
@@ -267,8 +265,6 @@ def _junction(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Exp
 
 
 def _quantifier(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    head = node.items[0]
-    assert isinstance(head, Token)
     parts = ctx.quantified(node, scope)
     if parts is None:
         return None
@@ -276,7 +272,7 @@ def _quantifier(ctx: Context, node: Group, scope: Scope, want: Type | None) -> E
     checked = check_expr(ctx, body, inner, BOOL)
     if checked is None:
         return None
-    return Quantified(head.text, variables, checked, ctx.span(node))  # type: ignore[arg-type]
+    return Quantified(node.head, variables, checked, ctx.span(node))  # type: ignore[arg-type]
 
 
 RULES: dict[str, Rule] = {

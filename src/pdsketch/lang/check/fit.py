@@ -7,6 +7,7 @@ from dataclasses import replace
 from pdsketch.lang.check.context import Context
 from pdsketch.lang.check.numbers import as_float
 from pdsketch.lang.check.tables import UNKNOWN
+from pdsketch.lang.data import flat
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.report import Placed, a
 from pdsketch.lang.terms import Apply, Expr, Value, Variable
@@ -49,24 +50,17 @@ def fit(ctx: Context, expr: Expr, want: Type, at: Placed, *, of: str = "") -> Ex
             at,
         )
         return None
-    if want.choices is not None and isinstance(expr, Value) and not _in_range(expr.value, want.choices):
-        ctx.report.error(
-            "out-of-range",
-            f"{want} goes from 0 to {want.choices - 1}, and this is {ctx.words(at)}",
-            at,
-        )
-        return None
-    return expr
+    if want.choices is None or not isinstance(expr, Value):
+        return expr
+    if all(0 <= number < want.choices for number in flat(expr.value)):
+        return expr
+    message = f"{want} goes from 0 to {want.choices - 1}, and this is {ctx.words(at)}"
+    ctx.report.error("out-of-range", message, at)
+    return None
 
 
 def _wanted(of: str) -> str:
     return f"{of} takes " if of else "wanted "
-
-
-def _in_range(value: object, choices: int) -> bool:
-    if isinstance(value, tuple):
-        return all(_in_range(part, choices) for part in value)
-    return isinstance(value, int | float) and 0 <= value < choices
 
 
 def _same_kind(have: ValueType, want: ValueType) -> bool:

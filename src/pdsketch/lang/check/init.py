@@ -10,6 +10,7 @@ from pdsketch.lang.check.fit import describe
 from pdsketch.lang.check.numbers import as_float, number_of, prim_of, read_vector
 from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.check.typenames import RESERVED
+from pdsketch.lang.data import flat
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Data, Domain, Fact, Predicate
 from pdsketch.lang.reader import Group, Node, Token
@@ -316,17 +317,10 @@ def _dims(shape: tuple[int, ...]) -> str:
 
 
 def _choices_fit(init: _Init, type_: ValueType, value: Any, node: Node) -> bool:
-    if type_.choices is None:
+    if type_.choices is None or all(0 <= part < type_.choices for part in flat(value)):
         return True
-    parts = list(value) if isinstance(value, tuple) else [value]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, tuple):
-            parts.extend(part)
-        elif not 0 <= part < type_.choices:
-            init.report.error("out-of-range", f"{type_} goes from 0 to {type_.choices - 1}", node)
-            return False
-    return True
+    init.report.error("out-of-range", f"{type_} goes from 0 to {type_.choices - 1}", node)
+    return False
 
 
 def _warn_undefined(init: _Init, sections: Iterable[Group]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pdsketch.lang.analysis import components, cycle_of
 from pdsketch.lang.check.tables import NUMBER, UNKNOWN, Parameter, PredicateSignature, Tables
 from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED, WRONG, resolve_type
 from pdsketch.lang.diagnostics import Note, nearest
@@ -154,34 +155,13 @@ def _report_cycles(first: dict[str, Typed], above: dict[str, list[str]], report:
     """The types that stand above themselves."""
     up = {name: [p for p in parents if p in first] for name, parents in above.items()}
     cyclic: set[str] = set()
-    settled: set[str] = set()
-    for start, parents in up.items():
-        way: list[str] = []
-        on_way: set[str] = set()
-        stack = [(start, iter(parents))] if start not in settled else []
-        if stack:
-            way.append(start)
-            on_way.add(start)
-        while stack:
-            name, rest = stack[-1]
-            parent = next(rest, None)
-            if parent is None:
-                stack.pop()
-                settled.add(name)
-                on_way.discard(way.pop())
-            elif parent in on_way:
-                if not (parent == name == "object"):
-                    cycle = way[way.index(parent) :]
-                    cyclic.update(cycle)
-                    report.error(
-                        "type-cycle",
-                        f"type `{parent}` stands above itself: {path([*cycle, parent], ' - ')}",
-                        first[name].name,
-                    )
-            elif parent not in settled:
-                stack.append((parent, iter(up[parent])))
-                way.append(parent)
-                on_way.add(parent)
+    for component in components(up):
+        name = component[0]
+        if len(component) > 1 or (name in up[name] and name != "object"):
+            cyclic.update(component)
+            cycle = cycle_of(name, up, component)
+            message = f"type `{name}` stands above itself: {path(cycle, ' - ')}"
+            report.error("type-cycle", message, first[cycle[-2]].name)
     return cyclic
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pdsketch.lang.check.applications import is_blank
 from pdsketch.lang.check.blanks import check_blank
 from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import describe, fit, unify
@@ -101,16 +102,11 @@ def _needs_context(ctx: Context, node: Node, scope: Scope) -> bool:
     if isinstance(node, Token):
         variable = scope.get(node.text)
         return variable is not None and variable.type == UNKNOWN
-    if not node.items:
-        return False
-    head = node.items[0]
-    return isinstance(head, Token) and head.text.startswith("??")
+    return is_blank(node)
 
 
 def _wrong_count(ctx: Context, node: Group, wanted: str) -> None:
-    head = node.items[0]
-    assert isinstance(head, Token)
-    ctx.report.error("arity-mismatch", f"`{head.text}` takes {wanted}, and {here(len(node.items) - 1)}", node)
+    ctx.report.error("arity-mismatch", f"`{node.head}` takes {wanted}, and {here(len(node.items) - 1)}", node)
 
 
 def check_equal(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
@@ -186,8 +182,6 @@ def check_compare(ctx: Context, node: Group, scope: Scope, want: Type | None) ->
     ``node`` is the whole list in the definition ``ctx``, its operands name the variables of ``scope``. The
     result is Boolean whatever its place asks for (``want``).
     """
-    head = node.items[0]
-    assert isinstance(head, Token)
     if len(node.items) != 3:
         _wrong_count(ctx, node, count(2, "number"))
         return None
@@ -202,7 +196,7 @@ def check_compare(ctx: Context, node: Group, scope: Scope, want: Type | None) ->
     if any(isinstance(e.type, ValueType) and e.type.prim == "float32" for e in operands):
         operands = [_as_float(operand) for operand in operands]
     left, right = operands
-    return Compare(head.text, left, right, ctx.span(node))  # type: ignore[arg-type]
+    return Compare(node.head, left, right, ctx.span(node))  # type: ignore[arg-type]
 
 
 def _is_numeric(ctx: Context, operand: Expr, at: Node) -> bool:
@@ -238,9 +232,7 @@ def check_arithmetic(ctx: Context, node: Group, scope: Scope, want: Type | None)
     ``node`` is the whole list in the definition ``ctx``, its operands name the variables of ``scope``. The
     type that the place asks for (``want``; a float32 if none) is wanted of the operands, too.
     """
-    head = node.items[0]
-    assert isinstance(head, Token)
-    op = head.text
+    op = node.head
     size = len(node.items) - 1
     if not _LEAST[op] <= size <= _MOST.get(op, size):
         _wrong_count(ctx, node, {"-": "1 or 2 numbers", "/": "2 numbers"}.get(op, "2 or more numbers"))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pdsketch.lang.analysis import action_reads
 from pdsketch.lang.check.context import Context, Knowledge
-from pdsketch.lang.check.definitions import MAX_ROUNDS
+from pdsketch.lang.check.definitions import settled
 from pdsketch.lang.check.domain import check_requirements
 from pdsketch.lang.check.expressions import check_condition, check_expr
 from pdsketch.lang.check.init import check_init
@@ -15,7 +15,7 @@ from pdsketch.lang.check.tables import UNKNOWN, tables_of
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.diagnostics import nearest
 from pdsketch.lang.domain import LARGEST_COST, Data, Domain, Fact, Problem
-from pdsketch.lang.lists import is_name, parse_typed
+from pdsketch.lang.lists import parse_typed
 from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import CheckReport, duplicate
 from pdsketch.lang.source import Source
@@ -92,21 +92,12 @@ def check_goal(
     ``node`` is the formula as read, ``domain`` what its names are looked up in, ``objects`` those beside the
     domain's constants, with their types. None where something is wrong, which goes to ``report``.
     """
-    knowledge = Knowledge()
-    goal: Expr | None = None
     tables = tables_of(domain, objects)
-    inner = report
-    # Until the untyped variables have their types; only the last round reports.
-    for _ in range(MAX_ROUNDS):
-        knowledge.begin_round()
-        inner = report.fresh()
-        ctx = Context(tables, knowledge, inner, None, check_expr)
-        goal = check_condition(ctx, node, {})
-        knowledge.settle(domain.hierarchy)
-        if not knowledge.changed and not knowledge.settle_rest():
-            break
-    report.adopt(inner)
-    return goal
+
+    def once(knowledge: Knowledge, report: CheckReport) -> Expr | None:
+        return check_condition(Context(tables, knowledge, report, None, check_expr), node, {})
+
+    return settled(tables, report, once)[0]
 
 
 def _is_for(domain: Domain, syntax: ProblemSyntax, report: CheckReport) -> bool:
@@ -132,44 +123,14 @@ def declared_objects(sections: Iterable[Group], domain: Domain, report: CheckRep
     """The objects of ``:objects`` lists, with their types."""
     found: dict[str, ObjectType] = {}
     for section in sections:
-        before = len(found)
-        names = _plain_objects(section, domain)
-        if names is not None and not found.keys() & names.keys():
-            found.update(names)
-        if names is None or len(found) != before + len(names):
-            _declare_objects(section, domain, found, report)
+        _declare_objects(section, domain, found, report)
     return found
-
-
-def _plain_objects(section: Group, domain: Domain) -> dict[str, ObjectType] | None:
-    """The objects of a section in which everything is right: one quick look at its words."""
-    words = section.words
-    if words is None:
-        return None
-    types = {name: ObjectType((name,)) for name in domain.hierarchy.names}
-    found: dict[str, ObjectType] = {}
-    begin, size = 1, 0
-    while begin < len(words):
-        try:
-            end = words.index("-", begin)
-            type_ = types[words[end + 1]]
-        except ValueError:
-            end, type_ = len(words), OBJECT
-        except (KeyError, IndexError):
-            return None
-        names = words[begin:end]
-        size += len(names)
-        found.update(dict.fromkeys(names, type_))
-        begin = end + 2
-    if len(found) != size or found.keys() & domain.constants.keys():
-        return None
-    return found if all(is_name(Token(name, 0)) for name in found) else None
 
 
 def _declare_objects(
     section: Group, domain: Domain, found: dict[str, ObjectType], report: CheckReport
 ) -> None:
-    """As above with care: every slip is reported."""
+    """Those of one section."""
     first: dict[str, Token] = {}
     value_types = dict(domain.value_types)
     last: TypeSyntax | None = None

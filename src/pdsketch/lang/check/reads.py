@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import islice, pairwise
 
-from pdsketch.lang.analysis import action_reads, closure, components, has_blank, names_in
+from pdsketch.lang.analysis import action_reads, closure, components, cycle_of, has_blank, names_in
 from pdsketch.lang.check.definitions import Definitions
 from pdsketch.lang.check.tables import PredicateSignature, Tables
 from pdsketch.lang.diagnostics import Note
@@ -150,71 +150,30 @@ def _check_recursion(
 ) -> None:
     """Only Booleans over objects, without blanks, and never through their own negation."""
     members = frozenset(component)
+
+    def tell(name: str, code: str, how: str, by: str | None = None) -> None:
+        cycle = cycle_of(name, graph, members, by)
+        reads = islice(pairwise(cycle[1:]), 6)
+        report.error(
+            code,
+            f"`{name}` depends on itself {how}: {path(cycle, ' → ')}",
+            signatures[name].span,
+            label=f"reads `{cycle[1]}`",
+            notes=[Note(signatures[other].span, f"reads `{after}`") for other, after in reads],
+            help="recursion is for Boolean predicates without blanks, and not through `not`",
+        )
+
     for name in component:
         signature = signatures[name]
         if not signature.returns.is_bool or any(isinstance(p.type, ValueType) for p in signature.parameters):
-            _report(name, name, "value-cycle", "through a value", signatures, graph, members, report)
-            return
+            return tell(name, "value-cycle", "through a value")
         if has_blank(bodies[name]):
-            _report(name, name, "blank-cycle", "through a blank", signatures, graph, members, report)
-            return
+            return tell(name, "blank-cycle", "through a blank")
     for name in component:
-        for callee in _negated(bodies[name]):
-            if callee in members:
-                _report(
-                    name, callee, "negative-cycle", "through negation", signatures, graph, members, report
-                )
-                return
-
-
-def _report(
-    name: str,
-    callee: str,
-    code: str,
-    how: str,
-    signatures: Mapping[str, PredicateSignature],
-    graph: Mapping[str, list[str]],
-    members: frozenset[str],
-    report: CheckReport,
-) -> None:
-    cycle = (
-        [name, *_path(callee, name, graph, members)] if callee != name else _path_from(name, graph, members)
-    )
-    notes = [
-        Note(signatures[other].span, f"reads `{after}`") for other, after in islice(pairwise(cycle[1:]), 6)
-    ]
-    report.error(
-        code,
-        f"`{name}` depends on itself {how}: {path(cycle, ' → ')}",
-        signatures[name].span,
-        label=f"reads `{cycle[1]}`",
-        notes=notes,
-        help="recursion is for Boolean predicates without blanks, and not through `not`",
-    )
-
-
-def _path_from(name: str, graph: Mapping[str, list[str]], members: frozenset[str]) -> list[str]:
-    if name in graph[name]:
-        return [name, name]
-    first = next(c for c in graph[name] if c in members)
-    return [name, *_path(first, name, graph, members)]
-
-
-def _path(start: str, end: str, graph: Mapping[str, list[str]], members: frozenset[str]) -> list[str]:
-    """A shortest way from one member to another."""
-    before: dict[str, str | None] = {start: None}
-    queue = [start]
-    for name in queue:
-        if name == end:
-            break
-        for callee in graph[name]:
-            if callee in members and callee not in before:
-                before[callee] = name
-                queue.append(callee)
-    way = [end]
-    while (previous := before[way[-1]]) is not None:
-        way.append(previous)
-    return way[::-1]
+        negated = sorted(_negated(bodies[name]) & members)
+        if negated:
+            return tell(name, "negative-cycle", "through negation", negated[0])
+    return None
 
 
 def _negated(expr: Expr) -> frozenset[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any, final
+from typing import final
 
 import torch
 from torch import Tensor
 
-from pdsketch.lang import Action, Expr, ObjectType, Step, Value, ValueType, effect_expressions, walk
-from pdsketch.search.latent.instances import Candidates, as_data, value_types
+from pdsketch.lang import Action, Expr, ObjectType, Value, ValueType, effect_expressions, walk
+from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.proposals import Proposals
 from pdsketch.search.latent.relations import (
     Proposal,
@@ -52,7 +52,6 @@ class CandidateSource:
             self._relations = _proposing(relations_in(model, [goal]), self._types)
             self._others = _proposing(relations_in(model, _conditions(model)), self._types)
         self._places: dict[tuple[str, str], dict[tuple[str, ...], Tensor]] = {}
-        self._links: dict[Any, int] = {}
         self.pool: Candidates | None = None
 
     @property
@@ -78,11 +77,6 @@ class CandidateSource:
             pool += [(t, _given(self._model, self._state, t)) for t in self._types]
             relations = [*self._relations, *self._others]
             proposed = propose(self._model, self._state, relations, pool, number)
-        if proposed:
-            self._links |= {as_data(value): -1 for _, values in pool for value in values}
-        for one in proposed:
-            for value in one.values:
-                self._links.setdefault(as_data(value), one.link)
         found = {t: self._values(t, before.get(t), made[t], proposed) for t in self._types}
         for place, objects, type_, values in sampled:
             own = self._places.setdefault(place, {})
@@ -90,18 +84,6 @@ class CandidateSource:
             own[objects] = torch.cat([own[objects], places]) if objects in own else places
         self.pool = Candidates(found, self._places)
         return self.pool
-
-    def in_order(self, plan: Sequence[Step]) -> list[Step]:
-        """The plan with the steps whose values relations proposed in the order of these, at the same places.
-
-        A value that was proposed to another comes after it: a block is put where another one is already.
-        """
-        links = [min((self._links[a] for a in step[1:] if a in self._links), default=None) for step in plan]
-        places = [i for i, link in enumerate(links) if link is not None]
-        found = list(plan)
-        for i, j in zip(places, sorted(places, key=lambda i: links[i] or 0), strict=True):
-            found[i] = plan[j]
-        return found
 
     def _generated(self, type_: ValueType, number: int) -> Tensor:
         """The goal's constants, in the first round, and what the generator of a type proposes."""

@@ -1,8 +1,7 @@
 """The open and closed lists of many searches at once, in tensors on one device.
 
-Each problem has an open list for each order in which its nodes are looked at. A node stands in all of them,
-and the others pass it over when it was removed from one (Röger & Helmert 2010). All problems share one closed
-table. Ties in an open list go to the smaller heuristic value, then to the older node.
+Each problem has an open list. All problems share one closed table. Ties in an open list go to the smaller
+heuristic value, then to the older node.
 """
 
 from __future__ import annotations
@@ -21,20 +20,17 @@ _COLUMNS: Final = ("problem", "parent", "action", "entry", "depth")
 
 @final
 class Frontier:
-    """The open lists of ``problems`` searches, ``orders`` of each, and their shared closed table.
+    """The ``open`` lists of ``problems`` searches, and their shared closed table.
 
     There is ``room`` for so many nodes at first, on ``device``. A node is a number; ``parent``, ``action``,
-    ``g``, ``depth`` and ``problem`` hold what is known of it, and ``lists[o].h`` what it is in one of the
-    orders.
+    ``g``, ``depth`` and ``problem`` hold what is known of it, ``open.h`` and ``open.f`` what guides to it.
     """
 
-    def __init__(
-        self, problems: int, room: int = 1024, orders: int = 1, device: torch.device | str = "cpu"
-    ) -> None:
+    def __init__(self, problems: int, room: int = 1024, device: torch.device | str = "cpu") -> None:
         device = torch.device(device)
         self.n = 0
         self.closed = ClosedTable(room, device)
-        self.lists = [OpenList(problems, room, self._is_open, device) for _ in range(orders)]
+        self.open = OpenList(problems, room, self._is_open, device)
         self.problem = torch.empty(room, dtype=torch.int64, device=device)
         self.parent = torch.empty_like(self.problem)
         self.action = torch.empty_like(self.problem)
@@ -47,7 +43,7 @@ class Frontier:
     @property
     def nbytes(self) -> int:
         """The memory that the lists take, without room that is not used yet."""
-        return self.n * self._node_bytes + self.closed.nbytes + sum(own.nbytes for own in self.lists)
+        return self.n * self._node_bytes + self.closed.nbytes + self.open.nbytes
 
     def admit(self, prints: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
         """Which states are new, or cheaper than before, and the entry of each in the table.
@@ -57,10 +53,7 @@ class Frontier:
         return self.closed.admit(prints, g)
 
     def add(self, f: Tensor, h: Tensor, g: Tensor, **columns: Tensor) -> None:
-        """Append nodes, given as one column for each tensor over nodes, and open them.
-
-        ``f`` and ``h`` have a row for each order, ``[order, node]``.
-        """
+        """Append nodes, given as one column for each tensor over nodes, and open them."""
         first, last = self.n, self.n + len(g)
         self._reserve(last)
         self.g[first:last] = g
@@ -68,20 +61,18 @@ class Frontier:
             getattr(self, name)[first:last] = columns[name]
         self._removed[first:last] = False
         self.n = last
-        nodes = torch.arange(first, last, device=g.device)
-        for own, own_f, own_h in zip(self.lists, f, h, strict=True):
-            own.f[first:last], own.h[first:last] = own_f, own_h
-            own.push(nodes, self.problem)
+        self.open.f[first:last], self.open.h[first:last] = f, h
+        self.open.push(torch.arange(first, last, device=g.device), self.problem)
 
-    def pop(self, who: Tensor, k: Tensor, order: int = 0) -> Tensor:
+    def pop(self, who: Tensor, k: Tensor) -> Tensor:
         """Remove up to ``k[i]`` best nodes of each problem ``who[i]``, grouped by problem, best first."""
-        nodes = self.lists[order].pop(who, k)
+        nodes = self.open.pop(who, k)
         self._removed[nodes] = True
         return nodes
 
-    def least_f(self, who: Tensor, order: int = 0) -> Tensor:
+    def least_f(self, who: Tensor) -> Tensor:
         """The least f of each problem's open nodes; infinity where none is open."""
-        return self.lists[order].least_f(who)
+        return self.open.least_f(who)
 
     def is_removed(self, node: int) -> bool:
         """Whether a node was taken out to be expanded."""
@@ -101,9 +92,8 @@ class Frontier:
 
     def _reserve(self, needed: int) -> None:
         if needed > len(self.g):
-            size = self._node_bytes + 8 * 2 * len(self.lists)
+            size = self._node_bytes + 8 * 2
             rows = capacity(len(self.g), needed, size, self.g.device)
             for name in (*_COLUMNS, "g", "_removed"):
                 setattr(self, name, grown(getattr(self, name), rows))
-            for own in self.lists:
-                own.enlarge(rows)
+            self.open.enlarge(rows)

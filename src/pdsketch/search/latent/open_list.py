@@ -3,8 +3,7 @@
 Nodes stand in sorted runs, one behind the other in one tensor: by problem, then by f, by h and by age. New
 nodes are a run of their own; where the last runs have become larger together than one before them, they are
 merged with it (O'Neil et al., 1996: log-structured merge trees). The best nodes of a problem are among the
-next few of each run. What was opened for nothing, since it was removed from another list or reached more
-cheaply, is passed over.
+next few of each run. What was opened for nothing, since it was reached more cheaply, is passed over.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ from pdsketch.lang import (
 from pdsketch.search.latent.engine import LatentOutcome
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.instances import Candidates
-from pdsketch.search.latent.margin import CRISP_TRUTH
+from pdsketch.search.latent.margin import CRISP_TRUTH, NO_MARGIN
 from pdsketch.search.latent.options import suppress_limits
 from pdsketch.search.latent.relations import can_sample, input_types, name_of, pairs_in, same_type
-from pdsketch.search.latent.replay import Trail, doubts_of, follow
+from pdsketch.search.latent.replay import PlanReplay, Trail, doubts_of
 from pdsketch.search.latent.undecided import known_blanks, undecided
 from pdsketch.search.options import PlanOptions
 from pdsketch.tensor import VERDICTS, Model, State
@@ -80,10 +80,10 @@ def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, sn
     reasons = []
     try:
         trail = Trail()
-        reached = follow(model, state, best, trail, snap=snap)
-        if not isinstance(reached, State):
+        PlanReplay(model, snap, NO_MARGIN).run([state], [goal], [best], trail, {})
+        if not trail.ends:
             return []
-        trail.ends.append((reached.batch, [goal], [0]))
+        reached = trail.ends[0][0][0]
         for part in conjuncts(goal):
             truth = float(model.holds(reached, part))
             if truth <= 0.5:

@@ -42,11 +42,10 @@ values of the state, and what to those. Three in a row, and a tower of three, ne
 @final
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Values ``[n, *shape]`` of a type; ``link`` 0: to those of the state, 1: to those of link 0, …"""
+    """Values ``[n, *shape]`` of a type."""
 
     type: ValueType
     values: Tensor
-    link: int
 
 
 @final
@@ -161,11 +160,11 @@ def propose_along(
     last = list(zip(relations, _to_state(model, state, relations, pool, 1, generator), strict=True))
     found: list[Proposal] = []
     room = MOST_PROPOSED
-    for link in range(len(relations)):
+    for _ in relations:
         share = max(1, room // max(1, 2 * len(last)))
         last = [(r, _thinned(values, share)) for r, values in last]
         room -= sum(len(values) for _, values in last)
-        found += [Proposal(r.type, values, link) for r, values in last]
+        found += [Proposal(r.type, values) for r, values in last]
         if room < len(last):
             break
         last = [
@@ -193,10 +192,10 @@ def propose(
     found: list[Proposal] = []
     lifted = {(r.name, r.argument): r for r in relations}.values()
     room = MOST_PROPOSED
-    for link in range(FIRST_LINKS + number):
+    for _ in range(FIRST_LINKS + number):
         last = [(type_, _thinned(values, max(1, room // (2 * len(last))))) for type_, values in last]
         room -= sum(len(values) for _, values in last)
-        found += [Proposal(type_, values, link) for type_, values in last]
+        found += [Proposal(type_, values) for type_, values in last]
         if room < len(last) * len(lifted):
             break
         last = [

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, TypeVar, final
 
 import torch
@@ -38,18 +37,12 @@ class Trail:
     """What plans passed through: states with the step taken there, and states with the goal that holds.
 
     Each comes with the places of the plans that its states belong to. ``held_at_first`` are plans whose goals
-    hold before their first step, if that was asked for.
+    hold before their first step, if that was asked for; these states are ends, too, with -1 - the place.
     """
 
     moves: list[Part[Step]] = field(default_factory=list)
     ends: list[Part[Expr]] = field(default_factory=list)
     held_at_first: set[int] = field(default_factory=set)
-
-    def clear(self) -> None:
-        """Begin anew."""
-        self.moves.clear()
-        self.ends.clear()
-        self.held_at_first.clear()
 
 
 @final
@@ -57,15 +50,13 @@ class Trail:
 class PlanReplay:
     """Takes the steps of plans in the model, those of many plans side by side.
 
-    With a ``watch``, derived predicates are written out, so that blanks are asked about what plans are about
-    alone, and it is shown these calls; its owners are places of plans. ``at_first``: goals are asked for
-    before the first step, too.
+    With ``snap``, floats are rounded to their codes after each step; what counts as true is said by
+    ``margin``. ``at_first``: goals are asked for before the first step, too.
     """
 
     model: Model
     snap: bool
     margin: Margin
-    watch: Watch | None = None
     at_first: bool = False
 
     def run(
@@ -99,7 +90,7 @@ class PlanReplay:
             batch = _some(batch, moving)
             steps = [plans[i][number] for i in left]
             number += 1
-            may, after = self._advanced(batch, steps, left)
+            may, after = self._advanced(batch, steps)
             for i, step, allowed in zip(left, steps, may, strict=True):
                 if not allowed:
                     verdicts[i] = f"step {number} of the plan, {step}, is not applicable when it is replayed"
@@ -108,46 +99,43 @@ class PlanReplay:
             if after is not None:
                 trail.moves.append((_some(batch, going), [steps[place] for place in going], left))
                 batch = _snapped(self.model, after) if self.snap else after
-        parts = trail.ends
+        parts = [*trail.ends]
         if self.at_first and start is not None:
-            parts = [*parts, (start, list(goals), [-1 - i for i in range(start.size)])]
+            parts.append((start, list(goals), [-1 - i for i in range(start.size)]))
         for ends in gathered(parts):
             budget.check()
             there, wanted, done = joined(ends)
-            for i, holds in zip(done, self._held(there, wanted, done), strict=True):
+            for row, (i, holds) in enumerate(zip(done, self._held(there, wanted), strict=True)):
                 if i >= 0:
                     verdicts[i] = None if holds else _MISSED
                 elif holds:
                     trail.held_at_first.add(-1 - i)
+                    trail.ends.append(
+                        (there.select(torch.tensor([row], device=there.device)), [wanted[row]], [i])
+                    )
 
-    def _advanced(
-        self, batch: StateBatch, steps: Sequence[Step], owners: Sequence[int]
-    ) -> tuple[list[bool], StateBatch | None]:
+    def _advanced(self, batch: StateBatch, steps: Sequence[Step]) -> tuple[list[bool], StateBatch | None]:
         """Which of the steps can be taken, and the states after those, in their order; None: none can."""
         model, margin = self.model, self.margin
         clear = None if margin.is_crisp else margin.clear_steps(model, batch, steps)
         may = [False] * batch.size
         parts: list[StateBatch] = []
         places: list[int] = []
-        program_of = model.engine.program if self.watch is None else model.engine.plain_program
-        with self._watched():
-            for action, index, run in model.grouped(batch, steps):
-                program = program_of(action.name)
-                rows = list(range(batch.size)) if index is None else index.tolist()
-                self._own([owners[row] for row in rows])
-                able = model.engine.per_instance(run, program.precondition)[:, 0]
-                if clear is not None:
-                    able = able & (clear if index is None else clear[index])
-                if not bool(able.all()):  # what effects ask is asked only where the precondition holds
-                    rows = [row for row, allowed in zip(rows, able.tolist(), strict=True) if allowed]
-                    if not rows:
-                        continue
-                    self._own([owners[row] for row in rows])
-                    ((_, _, own),) = model.grouped(_some(batch, rows), [steps[row] for row in rows])
-                    parts.append(model.engine.after(own, program))
-                else:
-                    parts.append(model.engine.after(run, program))
-                places += rows
+        for action, index, run in model.grouped(batch, steps):
+            program = model.engine.program(action.name)
+            rows = list(range(batch.size)) if index is None else index.tolist()
+            able = model.engine.per_instance(run, program.precondition)[:, 0]
+            if clear is not None:
+                able = able & (clear if index is None else clear[index])
+            if not bool(able.all()):  # what effects ask is asked only where the precondition holds
+                rows = [row for row, allowed in zip(rows, able.tolist(), strict=True) if allowed]
+                if not rows:
+                    continue
+                ((_, _, own),) = model.grouped(_some(batch, rows), [steps[row] for row in rows])
+                parts.append(model.engine.after(own, program))
+            else:
+                parts.append(model.engine.after(run, program))
+            places += rows
         if not places:
             return may, None
         for row in places:
@@ -158,35 +146,13 @@ class PlanReplay:
         model.check_numbers(after)
         return may, after
 
-    def _held(self, batch: StateBatch, goals: Sequence[Expr], owners: Sequence[int]) -> list[bool]:
+    def _held(self, batch: StateBatch, goals: Sequence[Expr]) -> list[bool]:
         """Which states' goals hold."""
-        model = self.model
-        if self.watch is None:
-            held = model.holds(batch, list(goals), crisp=True) > 0.5
-        else:
-            groups: dict[Expr, list[int]] = {}
-            for place, goal in enumerate(goals):
-                groups.setdefault(goal, []).append(place)
-            held = torch.zeros(batch.size, dtype=torch.bool, device=batch.device)
-            self.watch.untrained = False  # of goals, that was said before the search
-            with self._watched():
-                for goal, places in groups.items():
-                    self._own([owners[place] for place in places])
-                    run = model.engine.open(_some(batch, places))
-                    truth = model.engine.truth(run, unfold_all(goal, model.domain))
-                    held[torch.tensor(places, device=batch.device)] = truth
+        held = self.model.holds(batch, list(goals), crisp=True) > 0.5
         if not self.margin.is_crisp:
-            held &= self.margin.clears(model.holds(batch, list(goals), tnorm="godel"))
+            held &= self.margin.clears(self.model.holds(batch, list(goals), tnorm="godel"))
         found: list[bool] = held.tolist()
         return found
-
-    def _watched(self) -> AbstractContextManager[None]:
-        return nullcontext() if self.watch is None else self.model.blanks.watched(self.watch)
-
-    def _own(self, owners: Sequence[int]) -> None:
-        """Say to whom the states of the next calls belong."""
-        if self.watch is not None:
-            self.watch.owners = owners
 
 
 def gathered(parts: Sequence[Part[T]]) -> Iterator[list[Part[T]]]:
@@ -211,24 +177,6 @@ def joined(parts: Sequence[Part[T]]) -> Part[T]:
 
 def _some(batch: StateBatch, places: list[int]) -> StateBatch:
     return batch if len(places) == batch.size else batch.select(torch.tensor(places, device=batch.device))
-
-
-def follow(
-    model: Model, state: State, plan: Sequence[Step], trail: Trail, *, snap: bool = False
-) -> State | str:
-    """The state after a sequence of actions, or which of them could not be applied.
-
-    ``plan`` is followed from ``state`` in ``model``, with floats rounded to their codes after each step if
-    ``snap`` is set; the states on the way are left in ``trail``.
-    """
-    for number, step in enumerate(plan, start=1):
-        if not bool(model.applicable(state, step, crisp=True) > 0.5):
-            return f"step {number} of the plan, {step}, is not applicable when it is replayed"
-        trail.moves.append((state.batch, [step], [0]))
-        state = model.step(state, step, crisp=True)
-        if snap:
-            state = _snapped(model, state.batch)[0]
-    return state
 
 
 def _snapped(model: Model, batch: StateBatch) -> StateBatch:
@@ -279,21 +227,13 @@ def looked_at(
     left in ``trail``. A plan that no time was left for has no verdict. ``at_first``: the trail says which
     goals held before.
     """
-    way = PlanReplay(model, snap, margin, at_first=at_first)
-    said: tuple[str, ...] = ()
-    if model.notes.get("trained"):
-        verdicts, watch = Verdicts(), Watch(model)
-        with suppress_limits(), pardoning():
-            replace(way, watch=watch).run(states, goals, plans, trail, verdicts)
-            first = trail.held_at_first
-            return verdicts, {n: watch.sentences(-1 - n if n in first else n) for n in range(len(plans))}
-        # Derived predicates that are written out may take more memory than their tables.
-        trail.clear()
-        said = (_NOT_LOOKED_AT,)
     verdicts = Verdicts()
+    said: dict[int, tuple[str, ...]] = dict.fromkeys(range(len(plans)), (_NOT_LOOKED_AT,))
     with suppress_limits(), pardoning():
-        way.run(states, goals, plans, trail, verdicts)
-    return verdicts, dict.fromkeys(range(len(plans)), said)
+        PlanReplay(model, snap, margin, at_first).run(states, goals, plans, trail, verdicts)
+        watch, first = doubts_of(model, trail), trail.held_at_first
+        said = {n: watch.sentences(-1 - n if n in first else n) for n in range(len(plans))}
+    return verdicts, said
 
 
 def doubts_of(model: Model, trail: Trail) -> Watch:

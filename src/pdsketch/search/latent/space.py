@@ -6,6 +6,7 @@ the root of its problem.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, final
 
@@ -78,7 +79,7 @@ class Space:
         self.prints: Mapping[str, Fingerprint] = fingerprints(self.changing, codes, self.device, resolution)
         self._rounding = fingerprints(self.changing, codes, self.device)
         self._order = {p.name: i for i, p in enumerate(self.changing)}
-        self.runaways: dict[int, dict[tuple[str, str], int]] = {}
+        self.runaways: dict[int, Counter[tuple[str, str]]] = {}
         self.per_node = max(1, sum(i.count for i in self.instances))
         self.instances_of_each = np.maximum(1, sum(i.sizes for i in self.instances))
         self.row_bytes = 24 + sum(
@@ -179,61 +180,36 @@ class Space:
     def _apply(
         self, number: int, some: slice, states: Run, problems: Tensor, shares: Tensor
     ) -> Children | None:
-        """The successors by some instances of one action, where its precondition holds."""
+        """The successors by some instances of one action, where its precondition holds and nothing bars it.
+
+        Where most instances are left out, the effects of the others are computed for these alone: of eight
+        things, one can be picked up.
+        """
         instances = self.instances[number]
         batch, count = states.batch, some.stop - some.start
         arguments = instances.arguments(problems, some)
         run = states.ground(arguments, count)
         allowed = self._allowed(number, run, instances.existing(problems, some))
-        price = self._price(number, run, problems, arguments)
+        price = self._price_met(number, batch, problems, arguments)
         if price is not None:
             allowed = price.isfinite() if allowed is None else allowed & price.isfinite()
-        if allowed is not None and int(allowed.sum()) < allowed.numel() // 2:
-            return self._apply_few(number, some.start, batch, problems, shares, allowed, arguments, price)
-        new = self._actions[number].written(run)
-        parent = torch.arange(batch.size, device=self.device).repeat_interleave(count)
-        instance = torch.arange(some.start, some.stop, device=self.device).repeat(batch.size)
-        made = self._children(number, run, parent, instance, problems, shares, new, price)
-        made = made if allowed is None else made.select(allowed.reshape(-1).nonzero().squeeze(1))
-        return self._finite(number, made, problems)
-
-    def _apply_few(
-        self,
-        number: int,
-        first: int,
-        batch: StateBatch,
-        problems: Tensor,
-        shares: Tensor,
-        allowed: Tensor,
-        arguments: Mapping[str, Tensor],
-        price: Tensor | None,
-    ) -> Children | None:
-        """The same where few of the instances, from ``first`` on, are allowed: those alone."""
+        if allowed is None:
+            allowed = torch.ones(batch.size, count, dtype=torch.bool, device=self.device)
         parent, instance = allowed.nonzero(as_tuple=True)
-        if parent.shape[0] == 0:
+        if not len(parent):
             return None
-        chosen = batch.select(parent)
-        few = {name: value[parent, instance].unsqueeze(1) for name, value in arguments.items()}
-        run = self.model.engine.open(chosen).ground(few, 1)
-        new = self._actions[number].written(run)
-        price = None if price is None else price[parent, instance]
-        made = self._children(number, run, parent, instance + first, problems, shares, new, price)
-        return self._finite(number, made, problems)
-
-    def _price(
-        self, number: int, run: Run, problems: Tensor, arguments: Mapping[str, Tensor]
-    ) -> Tensor | None:
-        """What instances cost more, ``[state, instance]``; None: nothing."""
-        met, program = self._price_met(number, run.batch, problems, arguments), self._guessing[number]
-        if program is None:
-            return met
-        guessed = GUESS * (_spread(program.known(run), run) <= SURE).double()
-        return guessed if met is None else met + guessed
+        flat = parent * count + instance
+        price = None if price is None else price.reshape(-1)[flat]
+        if 2 * len(parent) < allowed.numel():
+            few = {name: value[parent, instance].unsqueeze(1) for name, value in arguments.items()}
+            run = self.model.engine.open(batch.select(parent)).ground(few, 1)
+            flat = torch.arange(len(parent), device=self.device)
+        return self._children(number, run, flat, parent, instance + some.start, problems, shares, price)
 
     def _price_met(
         self, number: int, batch: StateBatch, problems: Tensor, arguments: Mapping[str, Tensor]
     ) -> Tensor | None:
-        """The same by what was met."""
+        """What instances cost more by what was met, ``[state, instance]``; None: nothing."""
         if not self._memories:
             return None
         action = self._actions[number].action.name
@@ -253,23 +229,33 @@ class Space:
         self,
         number: int,
         run: Run,
+        rows: Tensor,
         parent: Tensor,
         instance: Tensor,
         problems: Tensor,
         shares: Tensor,
-        new: Tables,
         price: Tensor | None,
     ) -> Children:
-        shares = shares.index_select(0, parent)
+        """The successors that stand in these rows of a run, of parents and by instances; finite ones alone.
+
+        Those that are not are counted in ``runaways``.
+        """
         owners = problems.index_select(0, parent)
+        new = {n: t.index_select(0, rows) for n, t in self._actions[number].written(run).items()}
+        cost = self._cost(number, run)[rows]
+        if price is not None:
+            cost = cost + price
+        guessing = self._guessing[number]
+        if guessing is not None:
+            guessed = _spread(guessing.known(run), run).reshape(-1)[rows] <= SURE
+            cost = cost + GUESS * guessed
+        shares = shares.index_select(0, parent)
         tables: dict[str, Tensor | None] = dict.fromkeys(self._order)
         for name, table in new.items():
             tables[name] = rounded = self._rounding[name].snap(table) if self.snap else table
             shares[:, self._order[name]] = self._share(name, rounded, owners)
-        cost = self._cost(number, run)
-        if price is not None:
-            cost = cost + price.reshape(-1)
-        return Children(parent, torch.full_like(parent, number), instance, cost, shares, tables)
+        made = Children(parent, torch.full_like(parent, number), instance, cost, shares, tables)
+        return self._finite(number, made, owners)
 
     def _cost(self, number: int, run: Run) -> Tensor:
         """What each instance costs: 1, or what the action says."""
@@ -291,21 +277,22 @@ class Space:
             held = held & self._margin.clears(_spread(truth(run), run))
         return held if existing is None else held & existing
 
-    def _finite(self, number: int, made: Children, problems: Tensor) -> Children:
-        """The successors whose numbers are all finite; the others are counted in ``runaways`` and dropped."""
-        good: Tensor | None = None
+    def _finite(self, number: int, made: Children, owners: Tensor) -> Children:
+        sound = {}
         for name, table in made.tables.items():
-            sound = None if table is None else is_sound(table, self.domain.predicates[name].type)
-            if sound is None or bool(sound.all()):
-                continue
-            fine = sound.reshape(len(sound), -1).all(1)
-            good = fine if good is None else good & fine
-            owners = problems.index_select(0, made.parent[~fine])
-            for problem, count in zip(*map(Tensor.tolist, owners.unique(return_counts=True)), strict=True):  # type: ignore[no-untyped-call]
-                counts = self.runaways.setdefault(problem, {})
-                key = (self._actions[number].action.name, name)
-                counts[key] = counts.get(key, 0) + count
-        return made if good is None else made.select(good.nonzero().squeeze(1))
+            fine = None if table is None else is_sound(table, self.domain.predicates[name].type)
+            if fine is not None:
+                sound[name] = fine.reshape(len(fine), -1).all(1)
+        if not sound:
+            return made
+        good = torch.stack([*sound.values()]).all(0)
+        if bool(good.all()):
+            return made
+        for name, fine in sound.items():
+            for problem, count in Counter(owners[~fine].tolist()).items():
+                counts = self.runaways.setdefault(problem, Counter())
+                counts[self._actions[number].action.name, name] += count
+        return made.select(good.nonzero().squeeze(1))
 
     def _share(self, name: str, table: Tensor, problems: Tensor) -> Tensor:
         return self.prints[name].shares(table, self._real(name, problems))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, final
+from typing import Final, final
 
 import torch
 
@@ -12,7 +12,7 @@ from pdsketch.abstract import NoAbstractionError
 from pdsketch.lang import Step, error
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome
-from pdsketch.search.latent.heuristics import Order, Searched, order_of
+from pdsketch.search.latent.heuristics import Order, Searched, StateHeuristic, order_of
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.options import suppress_limits
@@ -27,16 +27,7 @@ from pdsketch.search.result import Result, Status
 from pdsketch.tensor import State
 
 WEIGHT: Final = 2.0
-"""Of a heuristic in an order that leads, rather than being fair."""
-
-ORDERS: Final[Mapping[Any, float]] = {"opt": 1.0, "blind": 1.0}
-"""The heuristics that take turns in the portfolio, and their weights."""
-
-ORDERS_WITH_RULES: Final[Mapping[Any, float]] = {"ao": WEIGHT, **ORDERS}
-"""The same where the rules of the problems have been made."""
-
-ORDERS_OF_PROPOSALS: Final[Mapping[Any, float]] = {"goalorder": WEIGHT, **ORDERS}
-"""The same where values are proposed for parameters: relaxations see every relation one step away there."""
+"""Of the portfolio's heuristic: plans are to be found rather than to be cheapest. Set by hand."""
 
 MOST_ROUNDS: Final = 8
 """Rounds of candidate values, each with more of them than the last; set by hand."""
@@ -52,29 +43,28 @@ explanation takes 10 ms of a processor, and a thousand of them took most of the 
 that never hold (``benchmarks/latent.py``)."""
 
 
-def _orders(problems: Problems, some: Sequence[int], searched: Searched) -> list[Order]:
-    """The orders in which nodes are expanded: one of a search that is asked for, else several in turns.
+def _order(problems: Problems, some: Sequence[int], searched: Searched) -> Order:
+    """The order in which nodes are expanded: that of a search that is asked for, or the portfolio's.
 
-    In the portfolio, a heuristic that is named takes turns with blind order alone.
+    Where arguments take any values, relaxations see every relation one step away: with OPT one row of three
+    in six is found in the painting world, with the order of the goal's parts all are. Elsewhere, the rules
+    guide where they have been made; OPT where not.
     """
-    options = problems.options
-    name = options.search
-    if name != "portfolio":
-        try:
-            heuristic = find_model_heuristic(options.heuristic)(searched)
-        except NoAbstractionError as why:
-            raise error(
-                "no-abstraction",
-                f"`{options.heuristic}` has no estimate for this goal: {why}",
-                help="leave search and heuristic out, or name another heuristic",
-            ) from None
-        return [order_of(name, heuristic, options.weight)]
-    turns: Mapping[Any, float] = ORDERS_WITH_RULES if problems.ruled >= {*some} else ORDERS
-    if problems.proposes:
-        turns = ORDERS_OF_PROPOSALS
-    if options.heuristic is not None:
-        turns = {options.heuristic: WEIGHT, "blind": 1.0}
-    return [order_of("wastar", find_model_heuristic(n)(searched), weight) for n, weight in turns.items()]
+    options, name = problems.options, problems.options.heuristic
+    if name is None:
+        guided = "ao" if problems.ruled >= {*some} else "opt"
+        name = "goalorder" if problems.samples else guided
+    try:
+        heuristic = find_model_heuristic(name)(searched)
+    except NoAbstractionError as why:
+        raise error(
+            "no-abstraction",
+            f"`{name}` has no estimate for this goal: {why}",
+            help="leave search and heuristic out, or name another heuristic",
+        ) from None
+    if options.search == "portfolio":
+        return order_of("wastar", heuristic, WEIGHT)
+    return order_of(options.search, heuristic, options.weight)
 
 
 def search_in_model(problems: Problems, some: Sequence[int], allowed: Allowed) -> Mapping[int, str]:
@@ -90,24 +80,9 @@ def search_in_model(problems: Problems, some: Sequence[int], allowed: Allowed) -
             pools[i] = problems.sources[i].advance(number, reached.get(i))
         last = number == rounds - 1
         reached = _Round(problems, left, [pools[i] for i in left], number, last=last).run()
-    _put_in_order(problems, some)
     _steady(problems, some)
     results = problems.found
     return {i: results[i].reasons[0] if results[i].reasons else results[i].status for i in some}
-
-
-def _put_in_order(problems: Problems, some: Sequence[int]) -> None:
-    """Plans whose proposed values come one after the other, where the model accepts these, too."""
-    found = problems.found
-    solved = {i: plan for i in some if not problems.costs and (plan := found[i].plan)}
-    plans = {i: new for i, old in solved.items() if (new := problems.sources[i].in_order(old)) != old}
-    if not plans:
-        return
-    with problems.budget.grace().running(), suppress_limits():
-        failed, _ = problems.replayed(range(len(problems.states)), plans)
-        for i, plan in plans.items():
-            if failed.get(i, NOT_REPLAYED) is None and not problems.remembers(i):
-                found[i] = replace(found[i], plan=plan)
 
 
 def _steady(problems: Problems, some: Sequence[int]) -> None:
@@ -179,8 +154,10 @@ class _Round:
             model, goals, space.roots, space.universes, problems.costs, self._pools, problems.margin
         )
         goal_test = GoalTest(model, goals, space.universes, problems.margin, memories)
-        orders = _orders(problems, left, searched)
-        engine = BestFirstSearch(space, goal_test, orders, self._options(), self._is_exact(space))
+        order, proof = _order(problems, left, searched), None
+        if options.search == "portfolio" and not order.heuristic.infinity_is_proof:
+            proof = find_model_heuristic("opt")(searched)
+        engine = BestFirstSearch(space, goal_test, order, self._options(), self._is_exact(space), proof)
         outcomes = engine.run()
         for i, outcome in zip(left, outcomes, strict=True):
             problems.count(i, outcome)
@@ -228,9 +205,8 @@ class _Round:
     def _is_exact(self, space: Space) -> bool:
         """Whether all states of a space are told apart, and all actions tried."""
         problems = self._problems
-        sampled = any(t.choices is None and t.prim != "bool" for t in value_types(problems.model.domain))
         remembers = any(map(problems.remembers, range(len(problems.states))))
-        return all(p.exact for p in space.prints.values()) and not sampled and not remembers
+        return all(p.exact for p in space.prints.values()) and not problems.samples and not remembers
 
     def _has_room(self) -> bool:
         return self._problems.budget.left() > 0 and self._problems.expansions_left != 0
@@ -253,7 +229,7 @@ class _Round:
         if outcome.status == "unsolvable":
             rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
             with suppress_limits():
-                rests = self._rests_on_guesses(i, place, outcome, engine.orders)
+                rests = self._rests_on_guesses(i, place, outcome, engine.blocked(place))
             if rests:
                 outcome = replace(outcome, status="gave-up", limit="undecided")
         best = engine.steps(outcome.best) if outcome.best >= 0 else []
@@ -272,10 +248,11 @@ class _Round:
         result = problems.result(i, outcome.status, outcome.lowest_h)
         return replace(result, best=best, reasons=reasons)
 
-    def _rests_on_guesses(self, i: int, place: int, outcome: LatentOutcome, orders: Sequence[Order]) -> bool:
+    def _rests_on_guesses(
+        self, i: int, place: int, outcome: LatentOutcome, blocked: Sequence[StateHeuristic]
+    ) -> bool:
         """Whether there is no plan because of blanks that cannot decide: that would prove nothing."""
         problems, batch = self._problems, self._problems.states[i].batch
         if not outcome.expanded:  # the proof is a heuristic's
-            proofs = [o.heuristic for o in orders if o.heuristic.infinity_is_proof]
-            return any(heuristic.rests_on(batch, place) for heuristic in proofs)
+            return any(own.rests_on(batch, place) for own in blocked if own.infinity_is_proof)
         return bool(undecided(problems.model, batch, problems.goals[i]))

@@ -12,7 +12,6 @@ import numpy as np
 
 from pdsketch import core
 from pdsketch.budget import Budget, LimitError, current
-from pdsketch.core import Ints
 from pdsketch.heuristics import find_heuristic
 from pdsketch.lang import Step, dataclass
 from pdsketch.search.options import PlanOptions
@@ -74,13 +73,11 @@ def search(
     *,
     schedule: Schedule | None = None,
     per_effect: bool = False,
-    groups: Ints | None = None,
 ) -> PackedOutcome:
     """Search a ``task`` for a plan, within a ``budget``: the current one unless another is given.
 
     A ``schedule`` stands in for the search and the heuristic of the ``options``. With ``per_effect``, hFF
-    counts each conditional effect as an operator of its own. At most one fact of each of the ``groups``,
-    a number for each fact, -1 for none, holds in any state.
+    counts each conditional effect as an operator of its own.
 
     ``options.watch`` is called after every slice; the limits of time and memory are the budget's alone.
     """
@@ -89,9 +86,7 @@ def search(
     costs = task.costs + 1.0 if options.heuristic_costs == "plus-one" else None
     most = options.max_expansions
     try:
-        run = core.Search(
-            task, schedule, budget, most_expansions=most, costs=costs, groups=groups, per_effect=per_effect
-        )
+        run = core.Search(task, schedule, budget, most_expansions=most, costs=costs, per_effect=per_effect)
     except LimitError as limit:
         return PackedOutcome(limit.status)
 

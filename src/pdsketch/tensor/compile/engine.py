@@ -15,13 +15,13 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang import Action, BlankCall, Domain, Expr, ObjectType, Predicate, Variable, unfold_all
+from pdsketch.lang import Action, Domain, Expr, ObjectType, Variable, unfold_all
 from pdsketch.tensor.compile.blanks import Functions
 from pdsketch.tensor.compile.effects import CompiledAction, compile_action
 from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import Axis, Node, Run, aligned
-from pdsketch.tensor.compile.read import ActionParameter, Along, Binding, parameters
+from pdsketch.tensor.compile.read import ActionParameter, Along, Binding
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.universe import ObjectLayout
 
@@ -95,12 +95,6 @@ class Engine:
             assert isinstance(variable.type, ObjectType)
             scope[variable.name] = ActionParameter(variable.name, variable.type)
         return self.lowering(logic).lower(expr, scope)
-
-    def arguments(self, predicate: Predicate, call: BlankCall, logic: FuzzyLogic) -> list[Node]:
-        """The nodes of what a blank is given in the body of a predicate, over the predicate's objects."""
-        lowering, (_, env) = self.lowering(logic), parameters(predicate)
-        inputs = self.domain.blanks[call.blank].inputs
-        return [lowering.as_type(a, i.type, env) for a, i in zip(call.args, inputs, strict=True)]
 
     def truth(self, run: Run, expr: Expr, logic: FuzzyLogic = CRISP) -> Tensor:
         """The truth of a closed formula in each state, ``[state]``; Boolean under `CRISP`."""

@@ -115,10 +115,7 @@ NOTE: Final = "codes"
 """Where a model's notes keep the codes of its variables."""
 
 SPREAD: Final = "spread"
-"""Under which a model notes how far what actions write comes out from what is predicted, by predicate."""
-
-NOISE: Final = "noise"
-"""Where they keep how far encodings move without a reason."""
+"""Where they keep how far variables come out from what is predicted: of encoded ones, their noise."""
 
 
 def note_codes(notes: dict[str, Any], codes: Mapping[str, Codes]) -> None:
@@ -201,7 +198,8 @@ def tolerance_of(notes: Mapping[str, Any], predicate: Predicate) -> float:
 
     That of its type, or the noise of its encoder as recorded by `fit`, whichever is larger.
     """
-    return max(predicate.type.tolerance, float(notes.get(NOISE, {}).get(predicate.name, 0.0)))
+    noise = max(spread_of(notes, predicate), default=0.0) if predicate.role == "encoded" else 0.0
+    return max(predicate.type.tolerance, noise)
 
 
 def spread_of(notes: Mapping[str, Any], predicate: Predicate) -> list[float]:

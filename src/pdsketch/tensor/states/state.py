@@ -382,8 +382,9 @@ class State:
 
     @staticmethod
     def of_problem(problem: Problem) -> State:
-        """The initial state of a problem."""
-        universe = Universe.known(problem.domain, problem.universe)
+        """The initial state of a problem, whose objects may be written in any order."""
+        written = Universe.known(problem.domain, problem.universe)
+        universe = Universe.of(problem.domain, written.objects)
         tensors = validated(universe, values_of(problem, universe))
         return State._of(StateBatch(problem.domain, layout_of((universe,), _CPU), None, 1, tensors))
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from math import prod
 from typing import Final, NamedTuple, final
 
@@ -132,18 +131,17 @@ class HostTable:
     def hashes(self) -> Array:
         """A number for the values of each state ``[s]``, the same where they are."""
         found = np.zeros(len(self._offsets), dtype=np.int64)
+        factors = np.random.default_rng(0).integers(1, 2**62, size=prod((*self.objects, *self.shape))) * 2 + 1
         for states in self._parts():
             for kind, sizes in enumerate(self._sizes):
                 rows = states[self._kind[states] == kind]
                 stored = self._stored(rows, prod((*sizes, *self.shape)))
                 if stored.dtype.kind == "f":
-                    stored = stored + 0.0  # -0 is 0
-                found[rows] = [_hash(row.tobytes()) for row in stored]
+                    stored = (stored + 0.0).astype(np.float32).view(np.int32)  # -0 is 0
+                with np.errstate(over="ignore"):
+                    mixed = stored.astype(np.int64) * factors[: stored.shape[1]]
+                    found[rows] = (mixed ^ (mixed >> 29)).sum(1)
         return found
-
-
-def _hash(data: bytes) -> int:
-    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little", signed=True)
 
 
 def _state_offsets(arrays: EpisodeArrays, name: str) -> Array:
@@ -168,7 +166,8 @@ ON_GPU: Final = 0.25
 """The part of a GPU's memory for resident values: training takes several times what it reads."""
 
 ROWS: Final = 4096
-"""Examples that are worked on at a time, and enough to measure by: an accuracy is then off by 1 % at most."""
+"""Examples that are worked on at a time, and enough to measure by: an accuracy or a deviation is then off by
+1 % at most."""
 
 AT_ONCE: Final = 32 << 20
 """Bytes of values that are worked on at a time outside of training; networks take several times as much."""
@@ -192,7 +191,8 @@ class DeviceDataset:
     The examples of an episode and a goal are a run, one a state; example ``e + 1``
     follows ``e`` until the last action. An episode without goals is one run.
 
-    On the device, by state ``[s]``: ``states`` (the resident predicates; the others are
+    ``tables`` are the values of each predicate as they are stored, on the host. On the
+    device, by state ``[s]``: ``states`` (the resident predicates; the others are
     ``gathered``), ``arguments`` ``[s, k]`` (places on the axes of the parameters' types) and
     ``numbers`` ``[s, v]``. On the host, where batches are drawn, by example ``[e]``: ``state``
     (which one it is), ``episode``, ``goal`` (−1 where there is none, or its success is unknown), ``outcomes``
@@ -203,7 +203,8 @@ class DeviceDataset:
 
     arrays: EpisodeArrays
     states: StateBatch
-    gathered: Mapping[str, HostTable]
+    tables: Mapping[str, HostTable]
+    gathered: frozenset[str]
     arguments: Tensor
     numbers: Tensor
     state: Array
@@ -223,24 +224,25 @@ class DeviceDataset:
         return self.states.device
 
     @cached_property
-    def strata(self) -> Array:
-        """A number for the action, and for whether the goal held, did not, or is unknown ``[e]``."""
+    def kinds(self) -> Array:
+        """A number for the kind of each example ``[e]``: its action, whether the goal held, did not, or is
+        unknown, and whether the step was refused, or changed anything that is observed.
+        """
+        changed = np.zeros(self.states.size, dtype=np.bool_)
+        for table in self.tables.values():
+            changed[:-1] |= table.changes()
         unknown = 2 * (len(self.arrays.actions) + 1)
-        found: Array = (self.action + 1) * 2 + np.where(self.goal < 0, unknown, self.outcomes)
+        strata = (self.action + 1) * 2 + np.where(self.goal < 0, unknown, self.outcomes)
+        found: Array = 4 * strata + 2 * (changed[self.state] & (self.action >= 0)) + (self.executable == 0)
         return found
 
-    @cached_property
-    def changed(self) -> Array:
-        """Whether anything that is observed changed at the step from each example ``[e]``."""
-        found = np.zeros(self.states.size, dtype=np.bool_)
-        for tensor in self.states.tensors.values():
-            if tensor.numel():
-                unequal = tensor[1:] != tensor[:-1]
-                changed = unequal.flatten(1).any(1) if unequal.dim() > 1 else unequal
-                found[:-1] |= changed.cpu().numpy()
-        for table in self.gathered.values():
-            found[:-1] |= table.changes()
-        return found[self.state] & (self.action >= 0)
+    def hashes(self) -> Array:
+        """A number for each state ``[s]``, the same where its objects and all that is observed are."""
+        rows = self.states.rows
+        found = np.zeros(self.states.size, np.int64) if rows is None else rows.cpu().numpy().astype(np.int64)
+        for name in sorted(self.tables):
+            found = found * 31 + self.tables[name].hashes()
+        return found
 
     def __contains__(self, name: str) -> bool:
         return name in self.arrays.values
@@ -248,7 +250,7 @@ class DeviceDataset:
     def values(self, name: str, at: Tensor) -> Tensor:
         """The values of a predicate in the states at some places, padded, on the device."""
         if name in self.gathered:
-            return self.gathered[name].take(at.cpu().numpy(), self.device)
+            return self.tables[name].take(at.cpu().numpy(), self.device)
         return self.states.tensor(name).index_select(0, at)
 
     def batch(self, at: Tensor) -> StateBatch:
@@ -262,11 +264,11 @@ class DeviceDataset:
             return self.states.tensor(name)
         size = self.states.size
         some = np.linspace(0, size - 1, min(size, self.at_once(size))).astype(np.int64)
-        return self.gathered[name].take(some, self.device)
+        return self.tables[name].take(some, self.device)
 
     def at_once(self, most: int) -> int:
         """How many states to work on at a time: so many, or fewer where gathered values take much memory."""
-        each = sum(table.bytes_per_state for table in self.gathered.values())
+        each = sum(self.tables[name].bytes_per_state for name in self.gathered)
         return max(1, min(most, AT_ONCE // max(1, each)))
 
     def parts(self, examples: Array, most: int = ROWS) -> list[Array]:
@@ -318,7 +320,8 @@ def put_on_device(
     return DeviceDataset(
         arrays=arrays,
         states=states,
-        gathered={name: tables[name] for name in gathered},
+        tables=tables,
+        gathered=gathered,
         arguments=torch.from_numpy(arguments).to(device),
         numbers=torch.from_numpy(numbers).to(device),
         state=state,
@@ -338,7 +341,7 @@ def _budget(device: torch.device) -> float:
     return ON_GPU * float(torch.cuda.get_device_properties(device).total_memory)
 
 
-def _too_large(tables: Mapping[str, HostTable], budget: float) -> set[str]:
+def _too_large(tables: Mapping[str, HostTable], budget: float) -> frozenset[str]:
     """The largest predicates, until the others fit."""
     order = sorted(tables, key=lambda name: -tables[name].bytes)
     left, found = sum(table.bytes for table in tables.values()), set[str]()
@@ -347,7 +350,7 @@ def _too_large(tables: Mapping[str, HostTable], budget: float) -> set[str]:
             break
         found.add(name)
         left -= tables[name].bytes
-    return found
+    return frozenset(found)
 
 
 def _examples(arrays: EpisodeArrays) -> tuple[Array, Array, Array, Array]:

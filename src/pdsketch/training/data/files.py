@@ -68,7 +68,10 @@ class UntrustedFolder:
         self._domain = domain
         self._map_from = map_from
         self._check_constants()
-        self._universes = tuple(Universe.of(domain, _mapping(objects)) for objects in manifest["universes"])
+        listed = manifest["universes"]
+        if len(listed) > self._entry("length", 1).shape[0]:  # before a million are made
+            raise self._bad("`universes` lists objects that no episode has")
+        self._universes = tuple(Universe.of(domain, _mapping(objects)) for objects in listed)
         self._goals = tuple(_texts(manifest["goals"]))
         self._actions = self._known_actions()
         self._check_counts()

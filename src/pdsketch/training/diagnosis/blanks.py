@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, Final, Literal, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pdsketch.lang import Blank, ValueType
 from pdsketch.tensor import SURE, TRAINED, Callee, Given, Model, doubt_of, formed, is_categorical
@@ -113,34 +113,8 @@ def uses_of(training: TrainingSet) -> dict[str, Uses]:
     return found
 
 
-# How many of a blank's inputs on some data are outside what it was trained on.
-
-
-@final
-class Outside:
-    """Counts them by blank, and keeps one in words: give it to `Functions.watched`."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self.counts: dict[str, int] = {}
-        self.examples: dict[str, str] = {}
-
-    def __call__(self, callee: Callee, given: Sequence[Given], leading: torch.Size, result: Tensor) -> None:
-        """Look at one call."""
-        del result
-        doubt = doubt_of(self._model.blanks, self._model.notes, callee, given, leading)
-        if doubt is not None:
-            self.counts[callee.name] = self.counts.get(callee.name, 0) + int(doubt.rows.sum())
-            if callee.name not in self.examples:
-                self.examples[callee.name] = doubt.words(tuple(doubt.rows.nonzero()[0].tolist()))
-
-
 CLOSE = 0.1
 """A predicted number is right, too, where its error is this part of the change; set by hand."""
-
-
-_MOST_RANGES = 16
-"""The ranges of a blank's inputs are told where they are at most this many numbers."""
 
 
 @final
@@ -175,7 +149,6 @@ class BlankReport:
     target_changed: bool = True
     right: float | None = None
     writes: bool = False
-    ranges: tuple[tuple[tuple[float, float], ...], ...] | None = None
     form: str | None = None
     outside: int = 0
     such_as: str | None = None
@@ -220,16 +193,12 @@ class BlankReport:
 
 @final
 class Watched:
-    """Counts what the networks of blanks return, while inside `watching`.
+    """Counts what the networks of blanks are asked and return, while inside `watching`."""
 
-    ``elsewhere``: the data is other than that of the fit, so that inputs may be outside.
-    """
-
-    def __init__(self, training: TrainingSet, *, elsewhere: bool = False) -> None:
+    def __init__(self, training: TrainingSet) -> None:
         self.training = training
-        self._outside = Outside(training.model)
         self._watches = {
-            name: _Watch(blank)
+            name: _Watch(training.model, blank)
             for name, blank in training.domain.blanks.items()
             if training.model.blanks.network(name) is not None
         }
@@ -237,21 +206,15 @@ class Watched:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Within, every call of a blank's network is counted."""
-        networks = {name: self.training.model.blanks.network(name) for name in self._watches}
-        hooks = [
-            network.register_forward_hook(self._watches[name].see)
-            for name, network in networks.items()
-            if network is not None
-        ]
-        try:
-            with self.training.model.blanks.watched(self._outside):
-                yield
-        finally:
-            for hook in hooks:
-                hook.remove()
+        with self.training.model.blanks.watched(self._see):
+            yield
 
-    def reports(self, measures: Measures) -> dict[str, BlankReport]:
-        """A report on every blank, once the data has been measured."""
+    def _see(self, callee: Callee, given: Sequence[Given], leading: torch.Size, result: Tensor) -> None:
+        if callee.name in self._watches and 0 not in leading:
+            self._watches[callee.name].see(callee, given, leading, result)
+
+    def reports(self, measures: Measures, evidence: Mapping[str, int]) -> dict[str, BlankReport]:
+        """A report on every blank, of the data measured, and of the ``evidence`` for truths."""
         trained = set(self.training.model.notes.get(TRAINED, ()))
         uses, reports = uses_of(self.training), {}
         for name, blank in self.training.domain.blanks.items():
@@ -260,84 +223,75 @@ class Watched:
             report = BlankReport(blank.signature, name in trained, learnable, blank.returns.is_bool)
             if name in self._watches:
                 self._watches[name].tell(report, encoder=uses[name].encodes is not None)
-                report.outside = self._outside.counts.get(name, 0)
-                report.such_as = self._outside.examples.get(name)
             kinds = [part.form.kind if part.form else "network" for part in formed(network).values()]
             report.form = " if ".join(kinds) or None
             _judge(report, uses[name], measures)
+            if name in evidence and report.examples is not None and not report.writes:
+                report.examples = min(report.examples, evidence[name])
             reports[name] = report
         return reports
 
 
 @final
 class _Watch:
-    """What one network was given and returned."""
+    """What one network was given and returned, counted in passing: to keep it would take the memory of the
+    whole data.
+    """
 
-    def __init__(self, blank: Blank) -> None:
-        self.blank = blank
-        self.calls, self.true, self.undecided = 0, 0, 0
+    def __init__(self, model: Model, blank: Blank) -> None:
+        self.model, self.blank = model, blank
+        self.calls, self.true, self.undecided, self.outside = 0, 0, 0, 0
+        self.such_as: str | None = None
+        self.varied = False
+        self.first: list[Tensor] = []
         self.used: Tensor | None = None
-        self.ranges: list[tuple[Tensor, Tensor]] = []
-        self.moments: tuple[Tensor, Tensor] | None = None
+        self.moments: Tensor | None = None
 
     @torch.no_grad()
-    def see(self, _module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
+    def see(self, callee: Callee, given: Sequence[Given], leading: torch.Size, result: Tensor) -> None:
         """Count one batch of calls."""
-        self._see_inputs(inputs)
+        doubt = doubt_of(self.model.blanks, self.model.notes, callee, given, leading)
+        if doubt is not None:
+            self.outside += int(doubt.rows.sum())
+            self.such_as = self.such_as or doubt.words(tuple(doubt.rows.nonzero()[0].tolist()))
+        self._see_inputs([one[0] if isinstance(one, tuple) else one for one in given])
         type_ = self.blank.returns
         if type_.prim == "bool":
-            self.calls += output.numel()
-            # Counted in passing, by hooks: to keep what networks returned would take the memory of the
-            # whole data.
-            self.true += int((output > 0.5).sum())
-            self.undecided += int(((output > 1 - SURE) & (output < SURE)).sum())
+            self.calls += result.numel()
+            self.true += int((result > 0.5).sum())
+            self.undecided += int(((result > 1 - SURE) & (result < SURE)).sum())
         elif is_categorical(type_):
-            odds = torch.softmax(output, -1)
-            likeliest, which = odds.max(-1)
+            likeliest, which = torch.softmax(result, -1).max(-1)
             self.calls += likeliest.numel()
             self.undecided += int((likeliest < SURE).sum())
-            used = torch.bincount(which.flatten(), minlength=output.shape[-1])
+            used = torch.bincount(which.flatten(), minlength=result.shape[-1])
             self.used = used if self.used is None else self.used + used
         else:
-            flat = output.reshape(-1, _width(type_, output)).double()
+            flat = result.reshape(-1, _width(type_, result)).double()
             self.calls += len(flat)
             new = torch.stack([flat.sum(0), flat.square().sum(0)])
-            self.moments = (
-                (new[0], new[1])
-                if self.moments is None
-                else (
-                    self.moments[0] + new[0],
-                    self.moments[1] + new[1],
-                )
-            )
+            self.moments = new if self.moments is None else self.moments + new
 
-    def _see_inputs(self, inputs: tuple[Any, ...]) -> None:
-        """Widen the range of each number of each input."""
-        values = [given[0] if isinstance(given, tuple) else given for given in inputs]
-        if not all(t.numel() for t in values):
+    def _see_inputs(self, values: Sequence[Tensor]) -> None:
+        """Whether any input is another than the first one was."""
+        if self.varied or not all(t.numel() for t in values):
             return
         widths = [_width(i.type, t) for i, t in zip(self.blank.inputs, values, strict=True)]
-        seen = [torch.aminmax(t.reshape(-1, n).float(), dim=0) for t, n in zip(values, widths, strict=True)]
-        self.ranges = [
-            (torch.minimum(low, lower), torch.maximum(high, higher))
-            for (low, high), (lower, higher) in zip(self.ranges or seen, seen, strict=True)
-        ]
+        flat = [t.reshape(-1, n) for t, n in zip(values, widths, strict=True)]
+        self.first = self.first or [t[0] for t in flat]
+        self.varied = any(bool((t != one).any()) for t, one in zip(flat, self.first, strict=True))
 
     def tell(self, report: BlankReport, *, encoder: bool) -> None:
         """Enter what was seen into the report."""
         report.calls, report.true, report.undecided = self.calls, self.true, self.undecided
-        if self.ranges:
-            report.inputs_varied = any(bool((high > low).any()) for low, high in self.ranges)
-            if sum(len(low) for low, _ in self.ranges) <= _MOST_RANGES:
-                report.ranges = tuple(
-                    tuple(zip(low.tolist(), high.tolist(), strict=True)) for low, high in self.ranges
-                )
+        report.outside, report.such_as = self.outside, self.such_as
+        report.inputs_varied = self.varied or not self.first
         if not encoder or not self.calls:
             return
         if self.used is not None:
             report.codes, report.codes_used = len(self.used), int((self.used > 0).sum())
         elif self.moments is not None:
-            mean, square = (m / self.calls for m in self.moments)
+            mean, square = self.moments / self.calls
             report.spread = float((square - mean.square()).clamp_min(0).sqrt().mean())
 
 

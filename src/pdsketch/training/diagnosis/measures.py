@@ -17,11 +17,12 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import Action, Predicate
-from pdsketch.tensor import CRISP, NOISE, Codes, Quantiser, codes_of, harden, tolerance_of
+from pdsketch.tensor import CRISP, SPREAD, Codes, Quantiser, codes_of, harden, tolerance_of
+from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.likelihoods import differs
 from pdsketch.training.losses import real_entries
-from pdsketch.training.time_slice import TimeSlice, Transition, encode, where
+from pdsketch.training.time_slice import TimeSlice, Transition, encode
 from pdsketch.training.training_set import TrainingSet
 
 # The figures of a measurement: goals by kind, effects by action and predicate, preconditions.
@@ -245,9 +246,6 @@ class Measures:
 
 # When a predicted value counts as the outcome: ints and Booleans exactly, floats within a tolerance.
 
-_SAMPLED = 512
-"""States whose encodings say how far they spread; set by hand."""
-
 _PARTS_OF_SPREAD = 8
 """Encodings are equal within their deviation divided by this, before noise is known; set by hand."""
 
@@ -264,7 +262,7 @@ class Comparer:
     """
 
     def __init__(self, training: TrainingSet, states: Array) -> None:
-        some = states[np.linspace(0, len(states) - 1, min(_SAMPLED, len(states))).astype(np.int64)]
+        some = states[np.linspace(0, len(states) - 1, min(ROWS, len(states))).astype(np.int64)]
         encoded = encode(training, training.dataset.place(some), CRISP) if len(some) else {}
         self._quantisers: dict[str, Quantiser] = {}
         self._tolerances: dict[str, Tensor | float] = {}
@@ -275,7 +273,7 @@ class Comparer:
                 continue
             name, tolerance = predicate.name, tolerance_of(notes, predicate)
             if name in encoded:
-                noisy = name in notes.get(NOISE, {})
+                noisy = name in notes.get(SPREAD, {})
                 self._tolerances[name] = tolerance if noisy else _spread(encoded[name], predicate)
             elif name in training.dataset:
                 width = prod(training.dataset.arrays.shapes[name])
@@ -322,7 +320,8 @@ def _flat(tensor: Tensor, predicate: Predicate) -> Tensor:
 class Compared:
     """One predicate after one action: tables before, predicted and seen, and which entries are wrong.
 
-    ``states`` are the states before, ``wrong`` and ``changed`` ``[row, *objects]``.
+    ``states`` are the states before, ``wrong`` and ``changed`` ``[row, *objects]``; ``real``, which of these
+    are objects (None: all).
     """
 
     states: Array
@@ -331,10 +330,7 @@ class Compared:
     wanted: Tensor
     wrong: Tensor
     changed: Tensor
-
-
-CHUNK = 4096
-"""Examples that are measured together, to bound memory."""
+    real: Tensor | None
 
 
 class MeasureListener(Protocol):
@@ -359,7 +355,7 @@ def measure(
         states = states[np.linspace(0, len(states) - 1, most).astype(np.int64)]
     with torch.no_grad():
         tally = _Tally(training, states, watcher)
-        for some in training.dataset.parts(states, CHUNK):
+        for some in training.dataset.parts(states):
             tally.count(some)
     return tally.measures()
 
@@ -388,27 +384,13 @@ class _Tally:
         if self.watcher is not None:
             self.watcher.goals(judged, truth, label)
         once = torch.from_numpy(dataset.once[states]).to(dataset.device)
-        self._preconditions(current, once)
+        for at, rows, could, word in current.preconditions():
+            counts = _judged(could.cpu().numpy(), word.cpu().numpy())[once[rows].cpu().numpy()]
+            if len(counts):
+                self.preconditions[self.training.actions[at].name] += counts.sum(0)
         after = current.step(once)
         for transition in after.transitions:
             self._transition(current, after, transition)
-
-    def _preconditions(self, current: TimeSlice, once: Tensor) -> None:
-        """Learned preconditions against the controller's word, where the data has it."""
-        training = self.training
-        for at in training.guarded:
-            action = training.actions[at]
-            rows = where(once & (current.action == at))
-            if not len(rows):
-                continue
-            batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
-            run = training.engine.open(batch, checked=False)
-            ground = run.ground(training.parameters(at, current.states[rows]), 1)
-            truth = training.engine.precondition(ground, action.name, CRISP)[:, 0].cpu().numpy()
-            word = training.dataset.executable[current.states[rows].cpu().numpy()]
-            known = word >= 0
-            if known.any():
-                self.preconditions[action.name] += _judged(truth[known], word[known] > 0).sum(0)
 
     def _transition(self, current: TimeSlice, after: TimeSlice, transition: Transition) -> None:
         """Compare one action's predictions with what came about."""
@@ -429,9 +411,9 @@ class _Tally:
             writes = transition.writes.get(predicate.name)
             value = found if writes is None else harden(writes.value, predicate.type)
             compared = Compared(
-                current.states[transition.rows].cpu().numpy(), before, found, wanted, wrong, changed
+                current.states[transition.rows].cpu().numpy(), before, found, wanted, wrong, changed, real
             )
-            counted = self._count(compared, value, predicate, real)
+            counted = self._count(compared, value, predicate)
             errors.setdefault(predicate.name, TransitionErrors()).add(counted)
             wrong_rows |= wrong.reshape(len(states), -1).any(-1)
             changed_rows |= changed.reshape(len(states), -1).any(-1)
@@ -445,11 +427,9 @@ class _Tally:
         unequal = self.comparer.unequal(found, wanted, predicate)
         return unequal if real is None else unequal & (real > 0)
 
-    def _count(
-        self, compared: Compared, value: Tensor, predicate: Predicate, real: Tensor | None
-    ) -> TransitionErrors:
+    def _count(self, compared: Compared, value: Tensor, predicate: Predicate) -> TransitionErrors:
         """The counts of one predicate after one action, fetched from the device at once."""
-        changed, wanted = compared.changed, compared.wanted
+        changed, wanted, real = compared.changed, compared.wanted, compared.real
         same = value is compared.found
         wrong_value = compared.wrong if same else self._unequal(value, wanted, predicate, real)
         gap = gaps(compared.found, wanted, predicate)

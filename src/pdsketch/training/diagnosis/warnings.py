@@ -7,23 +7,20 @@ from collections.abc import Hashable, Iterator, Mapping
 from itertools import combinations
 
 import numpy as np
-import torch
 
 from pdsketch.lang import (
     Action,
     Apply,
     BlankCall,
     Domain,
-    Expr,
     Logic,
     Predicate,
-    Variable,
     children,
     effect_expressions,
     names_in,
+    substitute,
     walk,
 )
-from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis.blanks import REMEDIES, BlankReport
 from pdsketch.training.diagnosis.measures import Measures
 from pdsketch.training.training_set import TrainingSet
@@ -39,9 +36,6 @@ _POOR = 0.5
 
 _MOST_NAMED = 5
 """A warning lists at most so many names."""
-
-_HASHED_AT_ONCE = 1 << 24
-"""Numbers that are hashed at a time, which bounds the memory for it: 128 MiB of int64."""
 
 
 def warnings_of(
@@ -134,7 +128,7 @@ def _contradictions(training: TrainingSet) -> Iterator[str]:
     """States that are alike in all that the data holds, with one goal and both labels."""
     dataset = training.dataset
     judged = np.flatnonzero(dataset.goal >= 0)
-    keys = np.stack([state_hashes(training)[dataset.state[judged]], dataset.goal[judged]], axis=1)
+    keys = np.stack([dataset.hashes()[dataset.state[judged]], dataset.goal[judged]], axis=1)
     _, group = np.unique(keys, axis=0, return_inverse=True)
     group = group.reshape(-1)
     labelled = np.bincount(group)
@@ -148,33 +142,6 @@ def _contradictions(training: TrainingSet) -> Iterator[str]:
             f"(such as `{dataset.arrays.goals[dataset.goal[at]]}`, episode {dataset.episode[at]}) with "
             "and without success; add a predicate that tells them apart, or correct `success`"
         )
-
-
-def state_hashes(training: TrainingSet) -> Array:
-    """A number for each state of the data ``[s]``, the same where everything observed is."""
-    dataset = training.dataset
-    generator = np.random.default_rng(0)
-    rows = dataset.states.rows
-    size = dataset.states.size
-    found = np.zeros(size, dtype=np.int64) if rows is None else rows.cpu().numpy().astype(np.int64)
-    for name in sorted(dataset.arrays.values):
-        if name in dataset.gathered:
-            found = found * 31 + dataset.gathered[name].hashes()
-            continue
-        tensor = dataset.states.tensors[name]
-        tensor = tensor.flatten(1) if tensor.dim() > 1 else tensor.unsqueeze(1)
-        if not tensor.shape[1]:
-            continue
-        factors = generator.integers(1, 2**62, size=tensor.shape[1]) * 2 + 1
-        many = max(1, _HASHED_AT_ONCE // tensor.shape[1])
-        for first in range(0, size, many):
-            part = tensor[first : first + many]
-            part = (part + 0.0).view(torch.int32) if part.is_floating_point() else part
-            with np.errstate(over="ignore"):
-                mixed = part.cpu().numpy().astype(np.int64) * factors
-                mixed ^= mixed >> 29
-                found[first : first + many] = found[first : first + many] * 31 + mixed.sum(1)
-    return found
 
 
 def _non_identifiable(training: TrainingSet) -> Iterator[str]:
@@ -328,17 +295,7 @@ def _inputs(predicate: Predicate, call: Apply) -> Inputs:
     """The values that a predicate reads where it is called with these arguments."""
     assert isinstance(predicate.body, BlankCall)
     bound = {p.name: argument for p, argument in zip(predicate.parameters, call.args, strict=True)}
-    return frozenset(_bound(argument, bound) for argument in predicate.body.args)
-
-
-def _bound(expr: Expr, bound: Mapping[str, Expr]) -> Hashable:
-    match expr:
-        case Variable():
-            return bound.get(expr.name, expr)
-        case Apply():
-            return (expr.predicate, tuple(_bound(argument, bound) for argument in expr.args))
-        case _:
-            return expr
+    return frozenset(substitute(argument, bound) for argument in predicate.body.args)
 
 
 def _side_by_side(first: Mapping[Hashable, list[Inputs]], second: Mapping[Hashable, list[Inputs]]) -> bool:

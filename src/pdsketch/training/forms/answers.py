@@ -220,7 +220,7 @@ def _sums(losses: Losses, states: Array, *, everything: bool) -> tuple[Tensor, T
     if len(current.judged):
         truth = current.truth()
         take(torch.where(current.outcomes, truth, 1.0 - truth))
-    for _, truth, label in losses.preconditions(current):
+    for _, _, truth, label in current.preconditions():
         take(torch.where(label, truth, 1.0 - truth))
     after = current.step()
     for transition in after.transitions:

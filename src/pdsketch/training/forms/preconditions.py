@@ -22,7 +22,7 @@ from pdsketch.nets import (
     Condition,
     Signature,
     Spec,
-    TreeForm,
+    always,
     readings_of,
 )
 from pdsketch.tensor import CRISP
@@ -158,15 +158,15 @@ class _Precondition:
         """
         inner = {name: slot.inner for name, slot in slots.items()}
         for slot in slots.values():
-            slot.inner = _always(slot.signature, True)
+            slot.inner = always(slot.signature, True)
         for name in sorted(wanted & slots.keys()):
             slot = slots[name]
             with recording({name: slot}, None):
                 may = self._truth()
             args = _each(slot, self._count)
-            slot.inner = _always(slot.signature, False)
+            slot.inner = always(slot.signature, False)
             decides = may & ~self._truth()
-            slot.inner = _always(slot.signature, True)
+            slot.inner = always(slot.signature, True)
             some = torch.from_numpy(np.flatnonzero(decides)).to(self._batch.device)
             known: list[Argument] = [value.index_select(0, some) for value in args or ()]
             yield name, None if args is None else Tries(known, could[decides])
@@ -196,10 +196,6 @@ def _alone(losses: Losses, slots: Mapping[str, Slot]) -> set[str]:
         and slot.signature.inputs
         and not any(one.is_set for one in slot.signature.inputs)
     }
-
-
-def _always(signature: Signature, truth: bool) -> TreeForm:
-    return TreeForm(signature, [], 0, [(float(truth),)])
 
 
 def _each(slot: Slot, count: int) -> list[torch.Tensor] | None:

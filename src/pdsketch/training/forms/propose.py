@@ -24,8 +24,8 @@ from pdsketch.nets import (
     Signature,
     Spec,
     TableForm,
-    ThresholdForm,
     TreeForm,
+    always,
     component,
     design,
     element,
@@ -297,46 +297,90 @@ def _columns(read: _Read) -> list[tuple[InputReading, float | None]]:
 def _thresholds(
     signature: Signature, read: _Read, answers: Answers, true: Array, weights: Array
 ) -> Iterator[FormProposal]:
-    """Logistic regression, then one column after the other left out."""
+    """Logistic regressions over the columns that matching pursuit chooses, each with round slopes if these
+    separate as well.
+    """
     columns = _columns(read)
-    if not columns or len(columns) > 80 or true.all() or not true.any():
+    if not columns or true.all() or not true.any():
         return
     rng = np.random.default_rng(0)
     some = np.concatenate([rng.permutation(np.flatnonzero(m))[: SAMPLED // 2] for m in (true, ~true)])
     given = _rows(answers.args, some)
-    every = design(columns, given, signature, len(some)).double().cpu()[:, 1:]
-    label = torch.from_numpy(true[some]).double()
-    by = torch.from_numpy(weights[some])
-    by = torch.where(label > 0, by / by[label > 0].sum(), by / by[label < 1].sum())
-    live = [at for at in range(len(columns)) if float(every[:, at].std()) > 1e-6]
-    while live:
-        own = every[:, live]
+    every = design(columns, given, signature, len(some)).double().cpu().numpy()
+    label, by = true[some], weights[some]
+    by = np.where(label, by / by[label].sum(), by / by[~label].sum()) / 2
+    chosen: list[int] = []
+    rest = np.where(label, 1.0, -1.0)
+    while len(chosen) < MOST_TERMS and (at := _next_column(every[:, 1:], rest * by, chosen)) is not None:
+        chosen.append(at)
+        own = every[:, [1 + at for at in chosen]]
         mean, spread = own.mean(0), own.std(0)
-        fitted = _logistic((own - mean) / spread, label, by)
-        held = ((own - mean) / spread) @ fitted[1:] + fitted[0] > 0
-        error = float(((held != (label > 0)).double() * by).sum() / 2)
-        if len(live) <= MOST_TERMS:
-            slopes = fitted[1:] / spread
-            constant = float(fitted[0] - (slopes * mean).sum())
-            form = ThresholdForm(signature, [columns[at] for at in live], (constant, *slopes.tolist()))
-            yield FormProposal(form, error)
-        live.pop(int(fitted[1:].abs().argmin()))
+        fitted = _logistic(*(torch.from_numpy(x) for x in ((own - mean) / spread, label * 1.0, by)))
+        slopes = fitted[1:].numpy() / spread
+        short = np.round(2 * slopes / max(float(np.abs(slopes).max()), 1e-12)) / 2
+        (error, cut), (wrong, place) = (_cut(own @ by_column, label, by) for by_column in (slopes, short))
+        if wrong <= error:
+            slopes, error, cut = short, wrong, place
+        rows = [(-cut,), *((slope,) for slope in slopes.tolist())]
+        form = LinearForm(signature, [columns[at] for at in chosen], rows)
+        yield FormProposal(form, error)
+        if error < 1e-9:
+            return
+        linear = every[:, [0, *(1 + at for at in chosen)]] * np.sqrt(by)[:, None]
+        target = np.where(label, 1.0, -1.0)
+        rest = (
+            target
+            - every[:, [0, *(1 + at for at in chosen)]]
+            @ np.linalg.lstsq(linear, target * np.sqrt(by), rcond=None)[0]
+        )
+
+
+def _next_column(columns: Array, rest: Array, chosen: Sequence[int]) -> int | None:
+    """The column that goes along most with what is left to explain; None: none does."""
+    spread = columns.std(0)
+    gain = np.abs((columns - columns.mean(0)).T @ rest)
+    gain = gain.reshape(len(gain), -1).sum(1)
+    gain = np.where(spread > 1e-6, gain / (spread + 1e-6), 0.0)
+    gain[list(chosen)] = 0.0
+    return int(gain.argmax()) if gain.max() >= 1e-6 else None
+
+
+def _cut(sums: Array, label: Array, weights: Array) -> tuple[float, float]:
+    """What is wrong at least, if what is above a number is true, and that number."""
+    order = np.argsort(sums, kind="stable")
+    ends = np.concatenate([[sums.min() - 1.0], sums[order], [sums.max() + 1.0]])
+    missed = np.concatenate([[0.0], np.cumsum(np.where(label, weights, -weights)[order])])
+    wrong = np.where(ends[1:] > ends[:-1], missed + weights[~label].sum(), np.inf)
+    at = int(wrong.argmin())
+    return float(wrong[at]), float((ends[at] + ends[at + 1]) / 2)
 
 
 def _logistic(x: Tensor, label: Tensor, weights: Tensor) -> Tensor:
-    found = torch.zeros(x.shape[1] + 1, dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([found], max_iter=60, line_search_fn="strong_wolfe")
+    """Weighted logistic regression, the constant first, with a slight ridge: Newton's steps, halved at need.
 
-    def closure() -> Tensor:
-        optimiser.zero_grad()
-        margin = (1 - 2 * label) * (x @ found[1:] + found[0])
-        loss = (torch.nn.functional.softplus(margin) * weights).sum() + 1e-5 * found[1:].square().sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss
+    Optimisers of torch import its compiler, which takes longer than most fits of truths.
+    """
+    every = torch.cat([torch.ones_like(x[:, :1]), x], 1)
+    ridge = torch.full((every.shape[1],), 1e-5, dtype=torch.float64)
+    ridge[0] = 1e-9  # set by hand, as the other: the constant is free
 
-    with torch.enable_grad():
-        optimiser.step(closure)  # type: ignore[no-untyped-call]
-    return found.detach()
+    def loss(found: Tensor) -> Tensor:
+        margin = (1 - 2 * label) * (every @ found)
+        return (torch.nn.functional.softplus(margin) * weights).sum() + (ridge * found.square()).sum()
+
+    found = torch.zeros(every.shape[1], dtype=torch.float64)
+    for _ in range(30):  # most take ten
+        truth = torch.sigmoid(every @ found)
+        slope = every.T @ (weights * (truth - label)) + 2 * ridge * found
+        bend = (every * (weights * truth * (1 - truth))[:, None]).T @ every + torch.diag(2 * ridge)
+        step = torch.linalg.solve(bend, slope)
+        before = loss(found)
+        shares = (0.5**halved for halved in range(20))
+        share = next((share for share in shares if loss(found - share * step) < before), None)
+        if share is None:
+            break
+        found = found - share * step
+    return found
 
 
 # -- numbers ------------------------------------------------------------------------------
@@ -430,12 +474,10 @@ def _linear(
             yield FormProposal(LinearForm(signature, [columns[at] for at in chosen], rows, base), error)
         if error < 1e-4 or not columns:
             return
-        gain = np.abs((every[:, 1:] - every[:, 1:].mean(0)).T @ (rest * by**2)).sum(1)
-        gain = np.where(every[:, 1:].std(0) > 1e-6, gain / (every[:, 1:].std(0) + 1e-6), 0.0)
-        gain[chosen] = 0.0
-        if gain.max() < 1e-6:
+        at = _next_column(every[:, 1:], rest * by**2, chosen)
+        if at is None:
             return
-        chosen.append(int(gain.argmax()))
+        chosen.append(at)
 
 
 # -- sets ---------------------------------------------------------------------------------
@@ -492,7 +534,7 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormP
                 score([first, second], members & more)
     scored.sort(key=lambda one: one[0] + 0.02 * one[1])
     for error, _, some, other, k, fewer in scored[:24]:
-        kind = all_of(own, some, not other) if some else TreeForm(own, [], 0, [(1.0,)])
+        kind = all_of(own, some, not other)
         yield FormProposal(CountForm(signature, set_, kind, k, few=fewer), error)
     yield from _compared(signature, set_, tests, true, weights / whole)
     for few in (False, True):
@@ -501,7 +543,7 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormP
             error = float(weights[(enough != few) != true].sum()) / whole
             yield FormProposal(CountForm(signature, set_, inner, 1, few=few), error)
     share = float(weights[true].sum()) / whole
-    yield FormProposal(TreeForm(signature, [], 0, [(1.0 if share > 0.5 else 0.0,)]), min(share, 1.0 - share))
+    yield FormProposal(always(signature, share > 0.5), min(share, 1.0 - share))
 
 
 def _compared(

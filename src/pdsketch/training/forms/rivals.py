@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from pdsketch.nets import Argument, BlankForm, Condition, Node, Signature, Spec, TreeForm, readings_of
+from pdsketch.nets import Argument, BlankForm, Condition, Node, Signature, Spec, TreeForm, always, readings_of
 from pdsketch.training.forms.propose import Answers, all_of, propose, read_all, what_held
 from pdsketch.training.forms.trees import Array
 
@@ -49,22 +49,23 @@ def possible(signature: Signature, asked: list[Argument]) -> list[Argument]:
 
 
 def alternatives(own: BlankForm, given: Answers, asked: list[Argument]) -> list[list[BlankForm]]:
-    """Forms that agree with ``own`` on all answers that mattered, and not on all that may be ``asked``.
+    """Forms that agree with ``own`` on all answers that mattered, and not on all that may be ``asked``; of
+    those that answer alike the simplest.
 
     Lists of which one each is wanted: of truths those that are true most seldom, and those that are true most
     often; then all, the simplest first.
     """
     signature, seen = own.signature, {_said(own, asked)}
     found: list[tuple[float, BlankForm]] = []
-    for form, error in _fitting(signature, given):
+    for form, error in sorted(_fitting(signature, given), key=lambda one: one[0].cost):
         if error > (FAR if signature.output.prim == "float" else 1e-9):
             continue
         said = _said(form, asked)
         if said not in seen:
             seen.add(said)
             found.append((float((form(*asked) > 0.5).float().mean()), form))
+    cheap = [form for _, form in found]
     listed = [form for _, form in sorted(found, key=lambda one: one[0])]
-    cheap = sorted(listed, key=lambda form: form.cost)
     return [listed, listed[::-1], cheap] if signature.output == Spec("bool") else [cheap]
 
 
@@ -82,7 +83,7 @@ def _fitting(signature: Signature, given: Answers) -> Iterator[tuple[BlankForm, 
         all_of(signature, what_held(signature, given, true)),
         _enclosing(signature, given, true),
         all_of(signature, what_held(signature, given, ~true), truth=False),
-        TreeForm(signature, [], 0, [(1.0,)]),
+        always(signature, True),
     ]
     for form in ends:
         wrong = (form(*given.args)[:, 0].cpu().numpy() > 0.5) != true

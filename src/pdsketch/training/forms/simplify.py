@@ -22,6 +22,7 @@ from pdsketch.nets import (
     Spec,
     TableForm,
     TreeForm,
+    always,
     can_read,
     plain,
 )
@@ -87,7 +88,7 @@ class Judgement:
 class Simplified:
     """What simplification found: forms by name (`NAME#gate` for gates), their rivals, the errors before and
     after, and how many networks are left although enough of their answers mattered. What is ``settled`` was
-    read off the data, without training.
+    read off the data, without training. ``evidence``: how many answers each case of a truth rests on.
     """
 
     forms: dict[str, BlankForm] = field(default_factory=dict)
@@ -97,6 +98,7 @@ class Simplified:
     cost: float = 0.0
     networks: int = 0
     settled: frozenset[str] = frozenset()
+    evidence: dict[str, int] = field(default_factory=dict)
 
     def place(self, functions: Functions) -> None:
         """Let the forms speak for their networks."""
@@ -113,8 +115,7 @@ class Simplifier:
     def __init__(self, losses: Losses, train: Array, held_out: Array) -> None:
         self.losses = losses
         training = losses.training
-        data = training.dataset
-        kinds = 4 * data.strata + 2 * data.changed + (data.executable == 0)
+        kinds = training.dataset.kinds
         self.train = _some(train, kinds, SAMPLED)
         self.held_out = _some(held_out, kinds, SAMPLED)
         self.first = _some(self.train, kinds, FIRST_JUDGED)
@@ -154,11 +155,11 @@ class Simplifier:
         said = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
         for name in said.keys() - spaces.keys():
             self._seen[name] = _sampled(said[name].args)
-            exact = (one.form for one in propose(self.slots[name].signature, said[name]) if not one.error)
-            form = min(exact, key=lambda form: self._price(name, form), default=None)
-            if form is None:
+            proposed = propose(self.slots[name].signature, said[name])
+            best = min(proposed, key=lambda one: (one.error, self._price(name, one.form)), default=None)
+            if best is None:
                 return None
-            self.slots[name].inner = form
+            self.slots[name].inner = best.form
         now = self.judge()
         if now.total:
             return None
@@ -196,10 +197,12 @@ class Simplifier:
         paired = self._in_pairs(now)
         if paired is not now:
             now = self._gone_through(paired, paired)
+        now = self._pruned(self._asked_for(now))
         said = answers(self.losses, self.slots, self.train, mended=False)
-        now = self._pruned(self._asked_for(now, said))
         rivals = {name: self._rivals(name, given, now) for name, given in said.items() if name not in spaces}
-        return self._simplified(first, now, rivals, spaces)
+        found = self._simplified(first, now, rivals, spaces)
+        found.evidence = self._evidence(said)
+        return found
 
     def _simplified(
         self,
@@ -220,6 +223,24 @@ class Simplifier:
             ),
             frozenset(self._told),
         )
+
+    def _evidence(self, said: Mapping[str, Answers]) -> dict[str, int]:
+        """Of each truth, how many answers mattered for each case that its form tells apart: those that were
+        true, or those that were not, if fewer.
+
+        A truth that others make up for counts where it is needed once some of them are dropped, as in what
+        was ``said``.
+        """
+        alone = answers(self.losses, self.slots, self.train, mended=False, dropping=False)
+        found = {}
+        for name in said.keys() - self._settled:
+            slot = self.slots[name]
+            if slot.signature.output == Spec("bool"):
+                true, false = _mattered(alone[name])
+                cases = slot.inner.cases if isinstance(slot.inner, BlankForm) else (1, 1)
+                needed = max(true, _mattered(said[name])[0] - true)
+                found[name] = min(needed // cases[0], false // cases[1])
+        return found
 
     def _spaces(self) -> dict[str, VersionSpace]:
         """What tries say of truths in preconditions, which are settled by that; their shortest forms."""
@@ -406,7 +427,7 @@ class Simplifier:
         )
         found = [form for form, _ in nearly]
         if signature.output == Spec("bool"):
-            found += [TreeForm(signature, [], 0, [(truth,)]) for truth in (1.0, 0.0)]
+            found += [always(signature, truth) for truth in (True, False)]
         said = own.extra_repr() if isinstance(own, BlankForm) else ""
         return [form for form in found if form.extra_repr() != said]
 
@@ -446,11 +467,14 @@ class Simplifier:
 
     # -- the end --------------------------------------------------------------------------
 
-    def _asked_for(self, now: Judgement, said: Mapping[str, Answers]) -> Judgement:
+    def _asked_for(self, now: Judgement) -> Judgement:
         """Where the user wants a form and none was as good as the network: that with the fewest errors."""
         for name, wanted in self.losses.training.model.blanks.pinned.items():
             slot = self.slots.get(name)
-            if wanted != FORM or slot is None or isinstance(slot.inner, BlankForm) or not said.get(name):
+            if wanted != FORM or slot is None or isinstance(slot.inner, BlankForm):
+                continue
+            said = answers(self.losses, self.slots, self.train, mended=False)
+            if not said.get(name):
                 continue
             tried = []
             for cost, form in self._tried(name, said[name], most=1.0):
@@ -479,7 +503,8 @@ class Simplifier:
         return now
 
     def _rivals(self, name: str, given: Answers, now: Judgement | None) -> tuple[BlankForm, ...]:
-        """Other forms that make no more errors of any kind, and answer differently somewhere.
+        """Other forms that make no more errors of any kind, and answer differently somewhere. If one of them
+        is cheaper, it takes the place.
 
         ``now``: the errors of the model; None: it has none, and each answer is right or wrong by itself.
         """
@@ -495,8 +520,15 @@ class Simplifier:
                 if len(found) < MOST_RIVALS and (now is None or self.judge().within(now)):
                     found.append(form)
                     break
-        slot.inner = kept
-        return tuple(found)
+        slot.inner = min([kept, *found], key=lambda form: self._price(name, form))
+        return tuple(form for form in [kept, *found] if form is not slot.inner)
+
+
+def _mattered(given: Answers) -> tuple[int, int]:
+    """How many truths there are that decide, and how many untruths."""
+    decides = given.weights[:, 0] > 0.5
+    true = int((decides & (given.values[:, 0] > 0.5)).sum())
+    return true, int(decides.sum()) - true
 
 
 def _is_better(cost: float, new: Judgement, before: float, old: Judgement) -> bool:

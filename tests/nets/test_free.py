@@ -1,15 +1,14 @@
-"""Networks that are evaluated together say what each says alone, and learn the same."""
+"""Who else listens to a Boolean network, and the price of what several read."""
 
 from __future__ import annotations
 
-import pytest
 import torch
 
+from pdsketch.nets.boolean_net import is_free
 from pdsketch.nets.default import Sparsity, make
 from pdsketch.nets.forms import TreeForm
-from pdsketch.nets.normalise import Normalise, recording
+from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.signature import Input, Signature, Spec
-from pdsketch.nets.together import Together, can_join, is_free
 
 CODE = Input(Spec("int", (3,), 5), type_id="code")
 POSE = Input(Spec("float", (2,)), type_id="pose")
@@ -48,48 +47,6 @@ def learned(made, truth):
     return [parameter.grad for network in made for parameter in network.parameters()]
 
 
-def assert_alike(made, alone, together) -> None:
-    assert torch.allclose(alone, together, atol=1e-6)
-    for one, other in zip(learned(made, alone), learned(made, together), strict=True):
-        assert (one is None) == (other is None)
-        assert one is None or torch.allclose(one, other, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_together_is_as_alone(name):
-    made = networks(SIGNATURES[name])
-    given = arguments(SIGNATURES[name], len(made), 20)
-    alone = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made)])
-    assert_alike(made, alone, Together(made[0])(made, given, {}))
-
-
-def test_shared_weights_serve_fewer_networks():
-    made = networks(SIGNATURES["code"])
-    (given,) = arguments(SIGNATURES["code"], len(made), 20)
-    together, shared = Together(made[0]), {}
-    first = together(made, [given], shared)
-    some = together(made[1:3], [given[1:3]], shared)
-    assert torch.allclose(first[1:3], some, atol=1e-6)
-    assert len(shared) == 1
-    alone = torch.stack([network(given[at]) for at, network in enumerate(made)])
-    assert_alike(made, torch.cat([alone, alone[1:3]]), torch.cat([first, some]))
-
-
-def test_one_input_for_all():
-    made = networks(SIGNATURES["code"])
-    (given,) = arguments(SIGNATURES["code"], 1, 20)
-    alone = torch.stack([network(given[0]) for network in made])
-    assert_alike(made, alone, Together(made[0])(made, [given], {}))
-
-
-def test_sets_images_and_values_keep_to_themselves():
-    image = Input(Spec("float", (8, 8, 3)))
-    assert can_join(make(SIGNATURES["poses"]))
-    assert not can_join(make(Signature((Input(CODE.spec, is_set=True),), Spec("bool"))))
-    assert not can_join(make(Signature((image,), Spec("bool"))))
-    assert not can_join(make(Signature((POSE,), Spec("float", (2,)))))
-
-
 def test_who_is_watched_or_recorded_is_not_free():
     (network,) = networks(SIGNATURES["poses"], 1)
     assert is_free(network)
@@ -118,18 +75,8 @@ def test_the_price_of_several_is_that_of_each():
         return [p.grad.clone() for network in made[:-1] for p in network.parameters() if p.grad is not None]
 
     together = price(lambda: Sparsity(torch.nn.ModuleList(made)).add(0.1))
-    alone = price(lambda: [network.add_sparsity(0.1) for network in made])
+    alone = price(lambda: [Sparsity(network).add(0.1) for network in made])
     without = price(lambda: None)
     assert all(torch.allclose(a, b) for a, b in zip(together, alone, strict=True))
     assert not all(torch.allclose(a, b) for a, b in zip(together, without, strict=True))
     assert all(parameter.grad is None for parameter in made[-1].parameters())
-
-
-def test_what_is_made_while_statistics_are_recorded_does_not_go_on_recording():
-    made = networks(SIGNATURES["poses"])
-    given = arguments(SIGNATURES["poses"], len(made), 20)
-    with recording(made[0]):
-        together = Together(made[0])
-    with torch.no_grad():
-        alone = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made)])
-        assert torch.allclose(alone, together(made, given, {}), atol=1e-6)

@@ -1,4 +1,4 @@
-"""Tables that are computed together are those that are computed one by one."""
+"""Truths that are looked up are those that networks say of each state."""
 
 from __future__ import annotations
 
@@ -37,25 +37,21 @@ def training():
 
 
 @contextmanager
-def one_by_one(training):
-    together, training.alike = training.alike, {}
+def state_by_state(training):
+    before, training.lookups = training.lookups, {}
     try:
         yield
     finally:
-        training.alike = together
+        training.lookups = before
 
 
-def group(training, *names):
-    tables = [training.tables.index(name) for name in names]
-    found = training.alike[tables[0]]
-    assert found.tables == sorted(tables)
-    return found
+def test_what_is_of_one_observed_code_is_looked_up(training):
+    assert {training.tables[table] for table in training.lookups} == {"is-red", "is-blue", "is-green"}
 
 
-def test_the_same_arguments_are_found_under_other_names(training):
-    group(training, "in-last", "in-first", "in-second")
-    assert group(training, "is-red", "is-blue", "is-green").has_values
-    assert training.tables.index("near") not in training.alike  # alone, and of numbers
+def looked_up(training, name):
+    table = training.lookups[training.tables.index(name)]
+    return table.truth(torch.arange(100), logic_of("product"))
 
 
 def losses_and_gradients(training):
@@ -70,7 +66,7 @@ def losses_and_gradients(training):
 
 def test_losses_and_gradients_are_the_same(training):
     terms, grads = losses_and_gradients(training)
-    with one_by_one(training):
+    with state_by_state(training):
         expected, wanted = losses_and_gradients(training)
     assert {"goal", "rarity", "transition", "lookahead"} <= expected.keys()
     for name, term in expected.items():
@@ -80,19 +76,11 @@ def test_losses_and_gradients_are_the_same(training):
         assert grad is None or torch.allclose(grads[name], grad, atol=1e-4, rtol=1e-3), name
 
 
-@pytest.mark.parametrize("names", [("in-last", "in-first", "in-second"), ("is-red", "is-blue", "is-green")])
-@pytest.mark.parametrize("step", [3, 0], ids=["rows of their own", "the same rows"])
-def test_each_table_in_its_rows(training, names, step):
-    alike, logic = group(training, *names), logic_of("product")
-    current = TimeSlice(training, logic, torch.arange(100))
-    rows = [torch.arange(7, 90, 2 + step * at) for at in range(len(names))]
-    which = torch.repeat_interleave(torch.tensor([len(own) for own in rows]))
-    found = alike.evaluate(current, alike.networks(), which, torch.cat(rows))
-    expected = []
-    for table, own in zip(alike.tables, rows, strict=True):
-        run = current.open(own, training.schedule.table_reads[table], ())
-        expected.append(training.engine.predicate(run, training.tables[table], logic))
-    assert torch.allclose(found, torch.cat(expected), atol=1e-6)
+@pytest.mark.parametrize("name", ["is-red", "is-blue"])
+def test_each_state_gets_the_truth_of_its_objects(training, name):
+    current, logic = TimeSlice(training, logic_of("product"), torch.arange(100)), logic_of("product")
+    run = current.open(torch.arange(100), training.schedule.table_reads[training.tables.index(name)], ())
+    assert torch.allclose(looked_up(training, name), training.engine.predicate(run, name, logic), atol=1e-6)
 
 
 def test_who_watches_sees_each_call(training):
@@ -107,7 +95,7 @@ def test_a_module_of_the_users_own_is_called(training):
     before = functions.calls[name]
     functions.calls[name] = lambda colour: colour[..., :1]
     try:
-        assert group(training, "is-red", "is-blue", "is-green").networks() is None
+        assert looked_up(training, "is-blue") is None
     finally:
         functions.calls[name] = before
-    assert group(training, "is-red", "is-blue", "is-green").networks() is not None
+    assert looked_up(training, "is-blue") is not None
