@@ -104,12 +104,14 @@ def test_an_unknown_table_is_refused_with_the_names(tmp_path):
 
 
 def test_a_quick_table_is_the_same_twice(tmp_path):
-    request = [Request("babyai-transitions", tmp_path / name, seeds=range(1), quick=True) for name in "ab"]
+    request = [Request("babyai-words", tmp_path / name, seeds=range(1), quick=True) for name in "ab"]
     first, second = (reproduce(one) for one in request)
     assert first.rows == second.rows
-    assert {row[0] for row in first.rows} == {"lturn", "rturn", "forward", "pickup", "drop", "toggle"}
-    assert write_results(tmp_path / "a" / "quick", tmp_path / "page.md") == ["babyai-transitions"]
-    assert "babyai-transitions" in (tmp_path / "page.md").read_text()
+    assert first.below == second.below
+    assert [row[0] for row in first.rows] == ["PDS-Rob", "PDS-Rob", "PDS-Abs", "PDS-Abs"]
+    assert all(int(row[5]) > 0 for row in first.rows)
+    assert write_results(tmp_path / "a" / "quick", tmp_path / "page.md") == ["babyai-words"]
+    assert "babyai-words" in (tmp_path / "page.md").read_text()
 
 
 def test_every_table_names_different_runs():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import torch
 from paper.tests.babyai.test_babyai_world import room_with
@@ -14,7 +18,8 @@ from pdsketch_paper.babyai.modules import exact_modules
 from pdsketch_paper.babyai.observation import load_sketch
 from pdsketch_paper.babyai.world import ActionObjDoor, problem_seed
 from pdsketch_paper.experiments import babyai
-from pdsketch_paper.experiments.babyai import SearchConfig, TrainConfig, measure_transitions
+from pdsketch_paper.experiments.babyai import SearchConfig, TrainConfig
+from pdsketch_paper.experiments.babyai_words import judged
 from pdsketch_paper.experiments.runs import MEASURED, ExperimentRun
 
 
@@ -68,12 +73,6 @@ def test_runs_of_different_settings_have_different_files():
     assert keys[0] != ExperimentRun("same", dict, TrainConfig(episodes=1, seed=0)).key
 
 
-def lazy_model() -> pds.Model:
-    """Exact, but for walking: it predicts that the robot stays where it is."""
-    modules = {**exact_modules("abs"), "action::forward::g": lambda pose, *_: pose + 0}
-    return pds.Model(load_sketch("abs"), modules=modules)
-
-
 def overshooting_model() -> pds.Model:
     """Exact, but for walking: from some cells it predicts two steps for one."""
     modules = exact_modules("abs")
@@ -112,7 +111,21 @@ def test_only_fitting_seeds_are_taken_in_their_order():
     assert babyai.fitting(World(), range(100), 3) == [1, 3, 5]
 
 
-def test_a_prediction_is_right_where_all_of_it_is():
-    measured = measure_transitions(lazy_model(), 40, 0)
-    assert measured["forward"]["agreement"]["robot-pose"] < 1.0
-    assert measured["forward"]["agreement"]["item-pose"] == 1.0
+class Network(torch.nn.Module):
+    """What learning would leave in a blank."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args):
+        return self.function(*args)
+
+
+def test_a_blank_is_wrong_where_it_differs_from_the_exact_function():
+    exact = {**exact_modules("abs"), "action::forward::g": lambda pose, *_: pose + 0}
+    model = pds.Model(load_sketch("abs"), modules={name: Network(one) for name, one in exact.items()})
+    report: Any = SimpleNamespace(blanks=defaultdict(lambda: SimpleNamespace(verdict="learned")))
+    found = judged(model, report, "abs", 0, 30)
+    assert {name for name, one in found.items() if one["wrong"]} == {"action::forward::g"}
+    assert found["action::forward::g"]["wrong"] == 1.0

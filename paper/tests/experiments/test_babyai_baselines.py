@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 
 from pdsketch.act.rollouts import Rollouts
-from pdsketch_paper.experiments.babyai_baselines import AGENTS, baseline_runs, measure_baseline
+from pdsketch_paper.experiments.babyai_baselines import AGENTS, agent_runs, measure_agent
 from pdsketch_paper.experiments.babyai_curves import curve_runs, curve_table, measure_curve
 from pdsketch_paper.experiments.babyai_tables import METHODS, data_table, main_table
 from pdsketch_paper.experiments.nodes import HEURISTICS, expansions, needed, node_table
@@ -20,11 +20,11 @@ def record(run, result):
 
 
 def test_a_quick_agent_is_measured_the_same_twice():
-    (run, *_) = baseline_runs([100], [((4, 4),)], range(1), quick=True)
+    (run, *_) = agent_runs([100], [((4, 4),)], range(1), quick=True)
     config = replace(run.config, steps=3, problems=3)
-    first = measure_baseline(config)
-    assert set(first) == {"4+4", "notes"}
-    assert first == measure_baseline(config)
+    first = measure_agent(config)
+    assert set(first) == {"4+4", "notes", "device"}
+    assert first == measure_agent(config)
 
 
 def test_rows_of_baselines_stand_beside_those_of_models():

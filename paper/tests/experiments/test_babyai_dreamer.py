@@ -13,7 +13,6 @@ def test_a_quick_table(tmp_path):
         ("objects", "10", "20", "10"),
         ("objects", "12", "20", "10"),
         ("objects", "12", "0", "0"),
-        ("codes of cells", "12", "0", "10"),
         ("64×64 pixels", "10", "20", "0"),
     ]
     assert (tmp_path / "quick" / "babyai-dreamer.md").read_text() == table.markdown()

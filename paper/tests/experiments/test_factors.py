@@ -1,33 +1,10 @@
-"""Factored and undivided states: the same transitions, and a table of what they cost."""
-
-import random
-
-import torch
+"""Factored and undivided states: a table of what they cost."""
 
 from pdsketch.search.planning import plan
 from pdsketch_paper.babyai.adapter import BabyAIWorld, exact_model
 from pdsketch_paper.experiments.babyai import shortest
-from pdsketch_paper.experiments.babyai_factors import TITLES, holistic_model, joined
+from pdsketch_paper.experiments.babyai_factors import TITLES
 from pdsketch_paper.experiments.reproduce import Request, reproduce
-
-
-def test_undivided_states_go_where_factored_ones_go():
-    world, rng = BabyAIWorld(objects=6, doors=3), random.Random(0)
-    whole, parts = holistic_model(), exact_model()
-    reached = set()
-    for seed in range(4):
-        state = world.reset(seed)
-        for _ in range(60):
-            step = (rng.choice(["lturn", "rturn", "forward", "forward", "pickup", "drop", "toggle"]), "agent")
-            after = parts.step(state, step, crisp=True)
-            found = whole.step(joined(state), step, crisp=True)
-            for name in ("robot-state", "thing-state"):
-                assert torch.allclose(found[name], joined(after)[name]), step
-            if not torch.equal(joined(after)["thing-state"], joined(state)["thing-state"]):
-                reached.add(step[0])
-            assert bool(whole.holds(found, world.goal)) == bool(parts.holds(after, world.goal))
-            state = after
-    assert reached == {"pickup", "drop", "toggle"}
 
 
 def test_a_shortest_plan_is_as_long_as_that_of_blind_search():

@@ -100,7 +100,7 @@ def test_a_full_table_stands_beside_the_papers():
 
 def test_each_table_asks_for_its_own_kinds_of_goals_alone():
     runs = unseen_runs(range(3), False)
-    assert [run.config.goals for run in runs] == [(kind,) for kind in UNSEEN for _ in range(3)]
+    assert [run.config.goals for run in runs] == [UNSEEN] * 3
     assert {(run.config.problems, run.config.tried_in()["blocks"]) for run in runs} == {(PROBLEMS, 5)}
     images = [run.config.tried_in()["images"] for run in image_runs(range(1), False)]
     assert images == ["rasterised", "rendered"]

@@ -61,8 +61,7 @@ class BabyAIWorld:
 
     A room has a mission, and is observed as states of a sketch.
     ``sketch`` is one that ships with the package (``base``, ``abs``, ``rob`` or, for
-    agents that see pictures, ``image``), or a
-    domain with predicates of the same names.
+    agents that see pictures, ``pixels``), or a domain with predicates of the same names.
     ``level`` names one of Minigrid's own levels (`STOCK_LEVELS`); without it the
     room is the paper's, with ``objects`` things and ``doors``. ``goals`` is
     ``mission``, of which Minigrid's verifier says whether it is accomplished, or a

@@ -136,51 +136,49 @@ def observe(env: Any, scene: Scene) -> Observation:
 SIDE: Final = 7
 """Cells along one side of a picture: our own room, both walls included."""
 
-_EMPTY: Final = (1, 0, 0)
-_WALL: Final = (2, 5, 0)
-_AGENT: Final = (10, 0)
-
-
-def picture_of(observation: Observation) -> NDArray[Any]:
-    """``[(states,) x, y, 3]``, with the robot; what is carried or gone is not to be seen."""
-    robots = observation.robot_pose.reshape(-1, 2).astype(np.int64)
-    poses = observation.item_pose.reshape(len(robots), -1, 2).astype(np.int64)
-    codes = observation.item_code.reshape(len(robots), -1, 3)
-    found = np.empty((len(robots), SIDE, SIDE, 3), dtype=np.uint8)
-    found[:] = _WALL
-    found[:, 1:-1, 1:-1] = _EMPTY
-    state, item = np.nonzero(np.all(poses >= 0, axis=-1))
-    found[state, poses[state, item, 0], poses[state, item, 1]] = codes[state, item]
-    rows = np.arange(len(robots))
-    found[rows, robots[:, 0], robots[:, 1], :2] = _AGENT
-    found[rows, robots[:, 0], robots[:, 1], 2] = observation.robot_direction.reshape(-1)
-    return found.reshape(*observation.robot_direction.shape, SIDE, SIDE, 3)
-
+_NOBODY: Final = -1
+_EMPTY: Final = (1, 0, 0, _NOBODY)
+_WALL: Final = (*_WALL_CODE, _NOBODY)
 
 PIXELS: Final = 64
 """Along one side of a picture as Minigrid draws it; DreamerV2's."""
 
 
 def pixels_of(observation: Observation) -> NDArray[Any]:
-    """``[(states,) y, x, 3]``: Minigrid's own drawing of the cells that `picture_of` shows."""
-    cells = picture_of(observation)
-    codes, which = np.unique(cells.reshape(-1, 3), axis=0, return_inverse=True)
+    """``[(states,) y, x, 3]``: Minigrid's own drawing of the room; what is carried or gone is not there."""
+    cells = _cells(observation)
+    codes, which = np.unique(cells.reshape(-1, 4), axis=0, return_inverse=True)
     tiles = np.stack([_tile(*map(int, code)) for code in codes])
     side = tiles.shape[1]
     drawn = tiles[which].reshape(-1, SIDE, SIDE, side, side, 3)  # x first
     drawn = drawn.transpose(0, 2, 3, 1, 4, 5).reshape(-1, SIDE * side, SIDE * side, 3)
     found = np.zeros((len(drawn), PIXELS, PIXELS, 3), dtype=np.float32)
     found[:, : SIDE * side, : SIDE * side] = drawn
-    return found.reshape(*cells.shape[:-3], PIXELS, PIXELS, 3)
+    return found.reshape(*observation.robot_direction.shape, PIXELS, PIXELS, 3)
+
+
+def _cells(observation: Observation) -> NDArray[Any]:
+    """``[state, x, y, 4]``: Minigrid's code of what stands there, and the direction of the robot."""
+    robots = observation.robot_pose.reshape(-1, 2).astype(np.int64)
+    poses = observation.item_pose.reshape(len(robots), -1, 2).astype(np.int64)
+    codes = observation.item_code.reshape(len(robots), -1, 3)
+    found = np.empty((len(robots), SIDE, SIDE, 4), dtype=np.int8)
+    found[:] = _WALL
+    found[:, 1:-1, 1:-1] = _EMPTY
+    state, item = np.nonzero(np.all(poses >= 0, axis=-1))
+    found[state, poses[state, item, 0], poses[state, item, 1], :3] = codes[state, item]
+    rows = np.arange(len(robots))
+    found[rows, robots[:, 0], robots[:, 1], 3] = observation.robot_direction.reshape(-1)
+    return found
 
 
 @cache
-def _tile(kind: int, colour: int, state: int) -> NDArray[Any]:
+def _tile(kind: int, colour: int, state: int, robot: int) -> NDArray[Any]:
     from minigrid.core.grid import Grid
     from minigrid.core.world_object import WorldObj
 
-    thing = None if kind in (_EMPTY[0], _AGENT[0]) else WorldObj.decode(kind, colour, state)
-    direction = state if kind == _AGENT[0] else None
+    thing = None if kind == _EMPTY[0] else WorldObj.decode(kind, colour, state)
+    direction = None if robot == _NOBODY else robot
     return np.asarray(Grid.render_tile(thing, direction, tile_size=PIXELS // SIDE)).astype(np.uint8)
 
 
@@ -214,9 +212,7 @@ def values_of(domain: Domain, observation: Observation) -> dict[str, NDArray[Any
     pose, code = observation.item_pose, observation.item_code
     robot, direction = observation.robot_pose[..., None, :], observation.robot_direction[..., None]
     if "view" in domain.predicates:
-        if domain.predicates["view"].type.choices is None:
-            return {"view": pixels_of(observation)}
-        return {"view": picture_of(observation).reshape(*observation.robot_direction.shape, -1)}
+        return {"view": pixels_of(observation)}
     if "robot-feature" in domain.predicates:
         return _undivided(robot, direction, pose, code)
     if "wall" in domain.hierarchy.parents:

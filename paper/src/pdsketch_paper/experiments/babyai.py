@@ -1,4 +1,4 @@
-"""BabyAI: train a sketch, then measure it: missions, unseen goals, Minigrid's own levels, single steps."""
+"""BabyAI: train a sketch, then measure it: missions, unseen goals, Minigrid's own levels."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any, Final, Literal, final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from pdsketch.abstract import compile_and_or
 from pdsketch.act import Policy, rollout
 from pdsketch.search import HeuristicSource, ModelSearch, PlanOptions, search
-from pdsketch.tensor import Model, State, StateBatch
+from pdsketch.tensor import Model, State
 from pdsketch.training import Report
 from pdsketch_paper.babyai.adapter import STOCK_LEVELS, BabyAIWorld, exact_model
 from pdsketch_paper.babyai.goals import UNSEEN
@@ -209,44 +208,3 @@ def measure_stock(model: Model, count: int, seed: int, search: SearchConfig) -> 
         loops = both_loops(model, stock_seeds(level, count, seed), search, level=level)
         measured[level] = {name: loop["success"] for name, loop in loops.items()}
     return measured
-
-
-def measure_transitions(model: Model, steps: int, seed: int) -> dict[str, dict[str, Any]]:
-    """By action: the part of held-out steps after which each predicate is as predicted.
-
-    The steps are those of fresh demonstrations, random walks included, and of
-    the actions whose precondition holds.
-    """
-    columns = BabyAIWorld(sketch=model.domain).demonstrations(max(8, steps // 6), seed, split="steps")
-    before: dict[str, list[State]] = {}
-    after: dict[str, list[State]] = {}
-    taken = 0
-    for episode in columns:
-        for state, action, following in zip(
-            episode.states, episode.actions, episode.states[1:], strict=False
-        ):
-            before.setdefault(action[0], []).append(state)
-            after.setdefault(action[0], []).append(following)
-            taken += 1
-        if taken >= steps:
-            break
-    return {
-        name: _compare(model, name, StateBatch.of(before[name]), StateBatch.of(after[name]))
-        for name in sorted(before)
-    }
-
-
-def _numbers(states: StateBatch, name: str) -> NDArray[Any]:
-    return np.asarray(states[name].detach(), dtype=np.float32)
-
-
-def _compare(model: Model, name: str, before: StateBatch, after: StateBatch) -> dict[str, Any]:
-    could = np.asarray(model.applicable(before, (name, "agent"), crisp=True).detach()).reshape(-1) > 0.5
-    predicted = model.step(before, (name, "agent"), crisp=True)
-    agreement = {}
-    for predicate in model.domain.state_predicates:
-        found = _numbers(predicted, predicate.name)[could]
-        wanted = _numbers(after, predicate.name)[could]
-        near = (np.abs(found - wanted) < 0.3).reshape(len(found), -1).all(1)
-        agreement[predicate.name] = float(near.mean()) if len(near) else 1.0
-    return {"steps": int(could.sum()), "agreement": agreement}

@@ -40,7 +40,7 @@ from pdsketch_paper.experiments.babyai import (
     planner,
     worlds_for,
 )
-from pdsketch_paper.experiments.methods import OURS, PAPER, Method, fit_model
+from pdsketch_paper.experiments.methods import MEASURED, OURS, PAPER, Method, fit_model
 from pdsketch_paper.experiments.runs import FRESH, ExperimentRun, Seeds, runs_of, seeds_for
 from pdsketch_paper.experiments.tables import (
     Curves,
@@ -286,7 +286,7 @@ def measure_onpolicy(config: OnPolicyConfig, folder: Path | None = None) -> dict
         first=config.first,
         max_steps=MOST_STEPS,
         fit_steps=config.fit_steps,
-        fit={"batch": config.batch},
+        fit={"batch": config.batch, "forms": config.fit_steps >= MEASURED},  # a smoke run has none
         warm=config.warm,
         subgoals=config.subgoals,
         evaluate=held_out(config.watched, config.seed),

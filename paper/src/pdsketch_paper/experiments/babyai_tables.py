@@ -16,7 +16,6 @@ from pdsketch_paper.experiments.babyai import (
     both_loops,
     held_out,
     measure_stock,
-    measure_transitions,
     measure_unseen,
     train,
 )
@@ -25,10 +24,9 @@ from pdsketch_paper.experiments.babyai_baselines import (
     PAPER_ROOMS as BASELINE_ROOMS,
     PAPER_SIZES as BASELINE_SIZES,
     PRACTICE,
-    baseline_runs,
+    agent_runs,
     dreamer_runs,
     dreamer_table,
-    dreamer_table_runs,
     of_baselines,
     of_models,
     practice_runs,
@@ -36,6 +34,7 @@ from pdsketch_paper.experiments.babyai_baselines import (
 from pdsketch_paper.experiments.babyai_curves import TITLES, curve_plot, curve_runs, curve_table
 from pdsketch_paper.experiments.babyai_factors import factor_runs, factor_table
 from pdsketch_paper.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
+from pdsketch_paper.experiments.babyai_words import judged, word_table
 from pdsketch_paper.experiments.methods import OURS, PAPER, Method
 from pdsketch_paper.experiments.runs import FRESH, ExperimentRun, Seeds, seeds_for
 from pdsketch_paper.experiments.tables import (
@@ -59,6 +58,12 @@ SIZES = (30, 100, 1000, 10000)
 
 SEEDS = {30: FRESH[:5], 100: FRESH, 1000: FRESH[:5], 10000: FRESH[:3]}
 """Of models, by number of demonstrations."""
+
+PROBLEMS = {30: 200, 100: 200, 1000: 200, 10000: 500}
+"""Held-out problems of models, by number of demonstrations: many seeds have fewer each."""
+
+WORDS_OF = (100, 30)
+"""Numbers of demonstrations from which blanks are judged one by one."""
 
 LOOPS = ("open", "closed")
 
@@ -223,12 +228,12 @@ class Config:
     unseen_expansions: int = UNSEEN_EXPANSIONS
     stock_expansions: int = STOCK_EXPANSIONS
     stock: int = 0
-    transitions: int = 0
+    scenes: int = 0
 
 
 def measure(config: Config) -> dict[str, Any]:
     """Train one model and try it on everything that the config asks for."""
-    model, _ = train(config.train)
+    model, report = train(config.train)
     seed, found = config.train.seed, dict[str, Any]()
     for objects, doors in config.rooms if config.problems else ():
         problems = held_out(config.problems, seed)
@@ -241,8 +246,8 @@ def measure(config: Config) -> dict[str, Any]:
     if config.stock:
         search = replace(config.search, max_expansions=config.stock_expansions)
         found["stock"] = measure_stock(model, config.stock, seed, search)
-    if config.transitions:
-        found["transitions"] = measure_transitions(model, config.transitions, seed)
+    if config.scenes:
+        found["blanks"] = judged(model, report, config.train.sketch, seed, config.scenes)
     return found
 
 
@@ -267,26 +272,32 @@ def training(sketch: SketchName, episodes: int, seed: int, quick: bool, method: 
 
 def success_runs(sizes: Sequence[int], seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per sketch or agent, number of demonstrations and seed."""
-    problems = 6 if quick else 500
-    models: list[ExperimentRun[Any]] = [
-        run(
-            training(sketch, size, seed, quick, method),
-            quick,
-            problems=problems,
-            rooms=_rooms(size),
-        )
-        for method in METHODS.values()
-        for size in sizes
-        for sketch in reversed(TITLES)
-        for seed in seeds_for(seeds, SEEDS[size] if method == OURS else FRESH[:3], quick)
+    models = [
+        one for method in METHODS.values() for size in sizes for one in model_runs(method, size, seeds, quick)
     ]
     larger = [size for size in sizes if size > SIZES[0]]
-    rooms = [_rooms(size) for size in larger]
-    agents: list[ExperimentRun[Any]] = [
-        *baseline_runs(larger, rooms, seeds, quick),
-        *dreamer_runs(larger, rooms, seeds, quick),
-    ]
-    return models + agents
+    return [*models, *agent_runs(larger, [_rooms(size) for size in larger], seeds, quick)]
+
+
+def model_runs(method: Method, size: int, seeds: Seeds, quick: bool) -> list[ExperimentRun[Config]]:
+    """A run per sketch and seed, from so many demonstrations; blanks are judged where few have to do."""
+    problems = 6 if quick else PROBLEMS[size]
+    own = seeds_for(seeds, SEEDS[size] if method == OURS else FRESH[:3], quick)
+    found = []
+    for sketch in reversed(TITLES):
+        known = method == OURS and size in WORDS_OF and sketch != "base"
+        more = {"scenes": 20 if quick else 1000} if known else {}
+        for seed in own:
+            trained = training(sketch, size, seed, quick, method)
+            found.append(run(trained, quick, problems=problems, rooms=_rooms(size), **more))
+    return found
+
+
+def word_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Config]]:
+    """Those of few demonstrations, as they stand in the table of numbers of demonstrations."""
+    sizes = WORDS_OF[:1] if quick else WORDS_OF  # of a smoke run all are as small
+    runs = [run for size in sizes for run in model_runs(OURS, size, seeds, quick)]
+    return [run for run in runs if run.config.scenes]
 
 
 def main_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
@@ -301,9 +312,9 @@ def _rooms(size: int) -> tuple[tuple[int, int], ...]:
 
 def check_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Config]]:
     """PDS-Abs from 1,000 demonstrations, tried on everything but missions."""
-    unseen, stock, transitions = (1, 1, 100) if quick else (12, 40, 10_000)
+    unseen, stock = (1, 1) if quick else (12, 40)
     return [
-        run(training("abs", 1000, seed, quick), quick, unseen=unseen, stock=stock, transitions=transitions)
+        run(training("abs", 1000, seed, quick), quick, unseen=unseen, stock=stock)
         for seed in seeds_for(seeds, FRESH[:3], quick)
     ]
 
@@ -353,32 +364,15 @@ def stock_table(records: Records) -> ResultTable:
     )
 
 
-def transition_table(records: Records) -> ResultTable:
-    """By action and predicate: the part of held-out steps predicted as Minigrid took them."""
-    values = partial(values_at, records, "transitions")
-    actions = records[0]["result"]["transitions"]
-    predicates = list(next(iter(actions.values()))["agreement"])
-    rows = tuple(
-        (
-            action,
-            f"{mean(values(action, 'steps')):.0f}",
-            *(spread(values(action, "agreement", name), 4) for name in predicates),
-        )
-        for action in actions
-    )
-    note = note_on(records, f"{trained_from(records)}; whole tables compared after each step. ")
-    return ResultTable("BabyAI: single steps against Minigrid", note, ("action", "steps", *predicates), rows)
-
-
 EXPERIMENTS: dict[str, Experiment] = {
     "babyai-main": Experiment(main_runs, main_table, main_plot),
     "babyai-data": Experiment(lambda seeds, quick: success_runs(SIZES, seeds, quick), data_table, data_plot),
+    "babyai-words": Experiment(word_runs, partial(word_table, TITLES)),
     "babyai-curves": Experiment(curve_runs, curve_table, curve_plot),
     "babyai-unseen": Experiment(check_runs, unseen_table),
     "babyai-stock": Experiment(check_runs, stock_table),
-    "babyai-transitions": Experiment(check_runs, transition_table),
     "babyai-factors": Experiment(factor_runs, factor_table),
     "babyai-onpolicy": Experiment(onpolicy_runs, onpolicy_table, onpolicy_plot),
-    "babyai-dreamer": Experiment(dreamer_table_runs, dreamer_table),
+    "babyai-dreamer": Experiment(dreamer_runs, dreamer_table),
 }
 """What ``pdsketch reproduce`` knows of BabyAI."""
