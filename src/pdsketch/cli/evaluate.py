@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import ctrl_c_ends, import_large
-from pdsketch.cli.modules import add_module_argument, given_modules
-from pdsketch.cli.worlds import add_world_option, given_options
+from pdsketch.cli.modules import add_module_argument, loaded_model
+from pdsketch.cli.worlds import add_world_option, world_maker
 from pdsketch.extras import AGENTS, missing, not_installed, offered
 from pdsketch.files import check_output, write_output
 from pdsketch.search import model_heuristics_help, model_searches_help
@@ -54,15 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the accuracy."""
     import_large("torch", "pdsketch.training.fitting")
-    from pdsketch.tensor import load_model
-
     load_agent = _loader(Path(args.model))
     if load_agent is not None:
         if not _names_world(args.data):
             raise output.UsageError("an agent acts, and can be measured in a world alone")
         agent = load_agent(args.model)
         return _acting(agent.to(args.device), agent.domain, args.data[0], args)
-    model = load_model(args.model, given_modules(args))
+    model = loaded_model(args)
     if _names_world(args.data):
         return _in_world(model, args.data[0], args)
     if args.world_option:
@@ -107,14 +105,11 @@ def _in_world(model: Model, name: str, args: argparse.Namespace) -> int:
 
 def _acting(agent: Agent, domain: Domain, name: str, args: argparse.Namespace) -> int:
     """How often an agent succeeds, by the world's own word; the world is seen as the agent sees it."""
-    from pdsketch.act import make_world, options_of, rollout
+    from pdsketch.act import rollout
 
-    options = given_options(args)
-    if "sketch" in options_of(name):
-        options.setdefault("sketch", domain)
     seeds = range(args.seed, args.seed + args.episodes)
     with ctrl_c_ends():
-        done = rollout(agent, lambda: make_world(name, **options), seeds, args.max_steps)
+        done = rollout(agent, world_maker(args, name, domain), seeds, args.max_steps)
     return output.finish(
         output.OK, {"ok": True, "world": name, **done.summary}, json=args.json, text=str(done)
     )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import ctrl_c_ends, import_large
-from pdsketch.cli.modules import add_module_argument, given_modules
-from pdsketch.cli.worlds import add_world_option, check_world, given_options
+from pdsketch.cli.modules import add_module_argument, loaded_model
+from pdsketch.cli.worlds import add_world_option, check_world, world_maker
 from pdsketch.lang import Diagnostic, Step, count, load_problem, write_plan
+from pdsketch.search import validate
 
 if TYPE_CHECKING:
     from pdsketch.lang import Expr
@@ -53,11 +55,10 @@ def run(args: argparse.Namespace) -> int:
         check_world(args.world)
     import_large("torch")
     from pdsketch.abstract import check_folder, export, is_file, read_abstract_plan
-    from pdsketch.tensor import load_model
 
     if args.plan is None:
         check_folder(args.output, force=args.force)
-    model = load_model(args.model, given_modules(args))
+    model = loaded_model(args)
     state, goal, costs = _problem(args, model)
     if args.plan is not None:
         assert state is not None
@@ -102,12 +103,7 @@ def _problem(args: argparse.Namespace, model: Model) -> tuple[State | None, str 
     if args.problem is not None:
         problem = load_problem(args.problem, model.domain)
         return problem.state, args.goal or problem.goal, problem.metric == "cost"
-    from pdsketch.act import make_world, options_of
-
-    options = given_options(args)
-    if "sketch" in options_of(args.world):  # the world is seen as the model sees it
-        options.setdefault("sketch", model.domain)
-    world = make_world(args.world, **options)
+    world = world_maker(args, args.world, model.domain)()
     state = world.reset(args.seed)
     return state, args.goal or world.goal, None
 
@@ -115,24 +111,10 @@ def _problem(args: argparse.Namespace, model: Model) -> tuple[State | None, str 
 def _replayed(
     args: argparse.Namespace, model: Model, state: State, goal: str | Expr, steps: list[Step]
 ) -> int:
-    failed, number = _failure(model, state, goal, steps)
-    payload = {"valid": failed is None, "plan": steps, "steps": len(steps), "failed_step": number}
-    if failed is None:
+    verdict = validate(model, steps, state, goal)
+    payload = {"valid": verdict.valid, "plan": steps, "steps": len(steps), "failed_step": verdict.step}
+    if verdict.reason is None:
         text = write_plan(steps, len(steps)).rstrip("\n")
         return output.finish(output.OK, payload, json=args.json, text=text)
-    wrong = Diagnostic(*failed, file=args.plan)
-    return output.finish(output.DIFFERENT, payload, json=args.json, diagnostics=[wrong], text="invalid")
-
-
-def _failure(
-    model: Model, state: State, goal: str | Expr, steps: list[Step]
-) -> tuple[tuple[str, str] | None, int | None]:
-    """Why the model does not accept a plan, and at which step; nothing where it does."""
-    state = model.encode(state, crisp=True)
-    for number, step in enumerate(steps):
-        if not bool(model.applicable(state, step, crisp=True) > 0.5):
-            return ("not-applicable", f"step {number + 1}, {step}, cannot be taken in the model"), number
-        state = model.step(state, step, crisp=True)
-    if not bool(model.holds(state, goal, crisp=True) > 0.5):
-        return ("goal-not-reached", "in the model the goal does not hold at the end of the plan"), None
-    return None, None
+    wrong = [replace(verdict.reason, file=args.plan, span=None)]
+    return output.finish(output.DIFFERENT, payload, json=args.json, diagnostics=wrong, text="invalid")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +11,7 @@ from pdsketch.act import LearnOptions
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
-from pdsketch.cli.worlds import add_world_option, check_world, given_options
+from pdsketch.cli.worlds import add_world_option, check_world, given_options, world_maker
 from pdsketch.files import is_trace
 from pdsketch.lang import Diagnostic, Error
 from pdsketch.options import add_options, declared, read_options
@@ -53,16 +52,13 @@ def run(args: argparse.Namespace) -> int:
     output.when_interrupted(lambda _: _kept(folder))
     import_large("torch", "pdsketch.training.fitting")
     _check_free(folder, args)
-    from pdsketch.act import learn, make_world, options_of
+    from pdsketch.act import learn
     from pdsketch.lang import load_domain
 
     domain = load_domain(args.sketch)
-    options = given_options(args)
-    shown = " ".join([name, *(f"{key}={value}" for key, value in options.items())])
-    if "sketch" in options_of(name):
-        options.setdefault("sketch", domain)
+    shown = " ".join([name, *(f"{key}={value}" for key, value in given_options(args).items())])
     learned = learn(
-        partial(make_world, name, **options),
+        world_maker(args, name, domain),
         domain,
         folder,
         modules=given_modules(args),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import ctrl_c_ends, import_large
-from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.cli.modules import add_module_argument, loaded_model
 from pdsketch.lang import error
 
 if TYPE_CHECKING:
@@ -50,9 +50,8 @@ def run(args: argparse.Namespace) -> int:
     import_large("torch", "pdsketch.tensor.store")
     from pdsketch.abstract import keep_counts, rules
     from pdsketch.lang import load_problem
-    from pdsketch.tensor import load_model
 
-    model = load_model(args.model, given_modules(args))
+    model = loaded_model(args)
     state = load_problem(args.state, model.domain).state if args.state is not None else None
     counts = dict(args.code_count)
     if (args.quantise is None) != (args.output is None):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
-from pdsketch.cli.worlds import add_world_option, check_world, given_options
+from pdsketch.cli.worlds import add_world_option, check_world, world_maker
 from pdsketch.lang import load_domain, load_problem
 
 if TYPE_CHECKING:
@@ -97,14 +97,11 @@ def _exploration(args: argparse.Namespace) -> Exploration:
         problem = load_problem(args.problem, domain)
         goal = problem.goal.span.text if problem.goal.span is not None else "(and)"
         return Exploration(subject_of(problem, model), goal, report=report)
-    from pdsketch.act import make_world, options_of
     from pdsketch.tensor import Model
 
-    name, options = check_world(args.world), given_options(args)
+    name = check_world(args.world)
     model = model if model is not None else Model(load_domain(args.subject), seed=0)
-    if "sketch" in options_of(name):
-        options.setdefault("sketch", model.domain)
-    world = make_world(name, **options)
+    world = world_maker(args, name, model.domain)()
     state = world.reset(args.seed)
     return Exploration(ModelSubject(model, state), world.goal, world=world, seed=args.seed, report=report)
 

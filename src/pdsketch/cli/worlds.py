@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from pdsketch.cli import output
-from pdsketch.lang import Error, did_you_mean, error
+from pdsketch.lang import Domain, Error, did_you_mean, error
+
+if TYPE_CHECKING:
+    from pdsketch.act import World
 
 
 def add_world_option(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +49,16 @@ def check_world(name: str) -> str:
         if found.code != "unknown-world":
             raise
         raise output.UsageError(f"{found.message}; {found.help}") from None
+
+
+def world_maker(args: argparse.Namespace, name: str, domain: Domain) -> Callable[[], World]:
+    """What makes the world with the options given, seen as ``domain`` sees it where it can be."""
+    from pdsketch.act import make_world, options_of
+
+    options = given_options(args)
+    if "sketch" in options_of(name):
+        options.setdefault("sketch", domain)
+    return partial(make_world, name, **options)
 
 
 def check_options(options: Iterable[str], known: Iterable[str], what: str) -> None:
