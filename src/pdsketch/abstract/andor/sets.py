@@ -195,6 +195,15 @@ class SetFunction:
         held = self._t.symbols.holds(table, {**scope, **self._inner}, self.hint, bools)
         return some(self.variables, conjoined([self.condition(scope), held]))
 
+    def cases(self, table: CodeTable, scope: Scope) -> list[Case]:
+        """What elements of the set write: cases of a table of their codes, and of truths."""
+        bools = {**self.bools, **self._t.formulas(self.elements, {**scope, **self._inner})}
+        held = self.condition(scope)
+        return [
+            Case(conjoined([held, c.condition]), (*self.variables, *c.variables), c.table)
+            for c in self._t.cases(table, bools)
+        ]
+
     def listed(self, sampled: SampledRules, scope: Scope) -> ListFormulas:
         """The formulas of rules that were learned from samples."""
         inner = {**scope, **self._inner}
@@ -305,7 +314,7 @@ def written_by_set(
             Case(conjoined([still, c.condition]), c.variables, c.table)
             for c in translator.cases(base, function.bools)
         ]
-        cases.append(Case(function.condition(scope), function.variables, changes))
+        cases += function.cases(changes, scope)
         found.append(cases)
     return found
 
