@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, final, get_args
 import torch
 
 from pdsketch.abstract import Abstraction, FactReader, abstraction_of, compile_and_or
+from pdsketch.budget import LimitError
 from pdsketch.heuristics import EngineEvaluator
 from pdsketch.search import plan
 from pdsketch.task import UNREACHABLE
@@ -94,23 +95,27 @@ def _measure_room(config: FactorsConfig, seen: Sequence[State], seed: int) -> di
     kept, started = abstraction_of(model), time.process_time()
     with torch.inference_mode():
         kept.extend_codes([batch.tensors], [goal])
-        relations = len(kept.symbolic.facts)
-        rules, started = time.process_time() - started, time.process_time()
-        abstraction = compile_and_or(model, batch.universe(0).types, goal, batch)
+        books = kept.books.books()
+        found: dict[str, Any] = {
+            "codes": sum(map(len, books)),
+            "codebooks": len([*books]),
+            "relations": len(kept.symbolic.facts),
+            "rules_s": time.process_time() - started,
+        }
+        started = time.process_time()
+        try:
+            abstraction = compile_and_or(model, batch.universe(0).types, goal, batch)
+        except LimitError:  # what it takes is measured here, and too much is a figure, too
+            return found
         grounding = time.process_time() - started
     results = {
         name: plan(model, state, world.goal, heuristic=name, max_expansions=config.expansions)
         for name in ("blind", "ao")
     }
-    books = kept.books.books()
-    return {
-        "codes": sum(map(len, books)),
-        "codebooks": len([*books]),
-        "relations": relations,
+    return found | {
         "facts": abstraction.task.n_basic,
         "within_reach": abstraction.task.facts[:1] != (UNREACHABLE,),
         **{f"expanded_{name}": result.expanded for name, result in results.items()},
-        "rules_s": rules,
         "grounding_ms": 1000 * grounding,
         "heuristic_ms": 1000 * _heuristic_seconds(model, abstraction, batch),
     }
@@ -152,14 +157,18 @@ def factor_table(records: Records) -> ResultTable:
     for kind, title in TITLES.items():
         rooms = [room for rooms in values_at(records, "rooms", states=kind) for room in rooms]
         if rooms:
-            cells = (f"{median(r[name] for r in rooms):,.{digits}f}" for name, (_, digits) in COLUMNS.items())
-            reached = sum(room["within_reach"] for room in rooms)
+            cells = (_middle([r[name] for r in rooms if name in r], n) for name, (_, n) in COLUMNS.items())
+            reached = sum(room.get("within_reach", False) for room in rooms)
             rows.append((title, *cells, f"{reached} of {len(rooms)}"))
     config = records[0]["config"]
     note = (
         f"Exact modules; medians over {len(every(records, 'seed'))} seeds and {config['problems']} rooms of "
         f"{config['objects']}+{config['doors']} each. *Within reach*: rooms whose goal can be reached over "
-        f"codes that were seen. {made_by(records)}"
+        f"codes that were seen; –: grounding takes more memory than there is. {made_by(records)}"
     )
     head = ("states", *(title for title, _ in COLUMNS.values()), "within reach")
     return ResultTable("BabyAI: factored and undivided states", note, head, tuple(rows))
+
+
+def _middle(values: Sequence[float], digits: int) -> str:
+    return f"{median(values):,.{digits}f}" if values else "–"

@@ -70,7 +70,7 @@ LOOPS = ("open", "closed")
 
 def note_on(records: Records, more: str = "") -> str:
     """Seeds, problems, and where the runs come from."""
-    problems = records[0]["config"]["problems"]
+    problems = " or ".join(str(n) for n in every(records, "problems") if n)
     held_out_note = f"{problems} held-out problems a seed. " if problems else ""
     return f"{seeds_of(records)}; {held_out_note}{more}{made_by(records)}"
 

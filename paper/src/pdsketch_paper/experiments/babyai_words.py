@@ -90,7 +90,7 @@ def _wrong(model: Model, name: str, exact: Asked) -> float:
 
 
 def word_table(titles: dict[SketchName, str], records: Records) -> ResultTable:
-    """A row for each model and a last one for all seeds; what is wrong or doubted stands below."""
+    """A row for each model and a last one for all seeds; what is wrong stands below."""
     rows, texts = [], []
     settings = {(r["config"]["train"]["sketch"], r["config"]["train"]["episodes"]): None for r in records}
     for sketch, episodes in settings:
@@ -122,9 +122,9 @@ def _counted(records: Records) -> tuple[str, str, str]:
 
 
 def _listed(record: dict[str, Any]) -> Sequence[str]:
-    """Each blank of a run that is wrong or doubted."""
+    """Each blank of a run that is wrong."""
     return [
         f"{record['name']} {name}: wrong on {one['wrong']:.4f}, {one['verdict']}: {one['form'][:120]}"
         for name, one in record["result"]["blanks"].items()
-        if one["wrong"] or one["verdict"] != SURE
+        if one["wrong"]
     ]
