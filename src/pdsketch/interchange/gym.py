@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -116,7 +116,7 @@ class GymWorld:
         if not self.executed:
             return self._state
         if not isinstance(wanted, Generator):
-            wanted = _each(wanted if self._is_several(wanted) else (wanted,))
+            wanted = (one for one in (wanted if self._is_several(wanted) else (wanted,)))
         began, answer = self.steps, None
         self.executed = self._carried_out(wanted, action)
         if self.steps > began:
@@ -242,11 +242,6 @@ def _by_name(given: ActionMap, domain: Domain) -> Callable[[Step, Any], Any]:
         return wanted(env, *action[1:]) if callable(wanted) else wanted
 
     return act
-
-
-def _each(actions: Iterable[Any]) -> Generator[Any, Any, None]:
-    """A skill of actions that are known beforehand."""
-    yield from (action for action in actions)  # which takes no answers
 
 
 def _pair(answer: Any) -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pdsketch.extras import missing_extra
-from pdsketch.lang import Domain, ValueType, error
+from pdsketch.lang import Domain, error
 from pdsketch.tensor import Universe
 from pdsketch.training import (
     DTYPES,
@@ -24,9 +24,8 @@ from pdsketch.training import (
     Episode,
     EpisodeArrays,
     Recorder,
-    argument_of,
     arrays_of,
-    width_of,
+    step_of,
 )
 
 KEY = "pdsketch"
@@ -315,18 +314,9 @@ def _check_space(
 def _steps(domain: Domain, ground: list[Any], names: tuple[str, ...], actions: Any) -> list[ActionTuple]:
     """Numbers of ground actions, and of value arguments, as steps."""
     at, numbers = (actions["action"], actions["numbers"]) if isinstance(actions, dict) else (actions, None)
-    steps: list[ActionTuple] = []
+    steps = []
     for i, which in enumerate(at):
         action, *places = ground[int(which)]
-        step: list[Any] = [action]
-        used = 0
-        for place, parameter in zip(places, domain.actions[action].parameters, strict=False):
-            if isinstance(parameter.type, ValueType):
-                width = width_of(parameter.type)
-                assert numbers is not None
-                step.append(argument_of(parameter.type, numbers[i, used : used + width]))
-                used += width
-            else:
-                step.append(names[place])
-        steps.append(tuple(step))
+        own = np.zeros(0) if numbers is None else numbers[i]
+        steps.append(step_of(domain.actions[action], places, names, own))
     return steps

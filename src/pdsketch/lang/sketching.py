@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
+from pdsketch.lang.analysis import action_reads, names_in
 from pdsketch.lang.domain import Action, Domain, Predicate
 from pdsketch.lang.load import parse_domain
 from pdsketch.lang.printer import format_source
 from pdsketch.lang.source import Source
-from pdsketch.lang.terms import Apply, Expr, Variable, walk
+from pdsketch.lang.terms import Variable
 from pdsketch.lang.types import ObjectType
 from pdsketch.lang.unparse import Names, domain_text
 
@@ -21,8 +22,7 @@ def sketch_of(domain: Domain) -> Domain:
     Types, constants, predicates, derived ones with their bodies, and the headers of actions stay. The
     precondition of an action is one blank, which reads every atom over its parameters and the constants; as
     its effect, each of these atoms that is no derived one gets the value of a blank which reads the atom
-    itself. Costs are left out, with the functions that nothing else reads. ``sketch.source.text`` is the
-    text, to be edited.
+    itself. Costs and what only they read are left out. ``sketch.source.text`` is the text, to be edited.
     """
     costs = _of_costs(domain)
     predicates = {name: p for name, p in domain.predicates.items() if name not in costs}
@@ -35,17 +35,9 @@ def sketch_of(domain: Domain) -> Domain:
 def _of_costs(domain: Domain) -> set[str]:
     """What costs read and nothing else does: published problems do not give all its values."""
     costs = {name for name, p in domain.predicates.items() if p.role == "cost"}
-    elsewhere: list[Expr] = [p.body for p in domain.predicates.values() if p.body is not None]
-    for action in domain.actions.values():
-        costs |= _read([] if action.cost is None else [action.cost])
-        elsewhere.append(action.precondition)
-        for update in action.effects:
-            elsewhere += [update.target, update.condition, *([] if update.value is None else [update.value])]
-    return costs - _read(elsewhere)
-
-
-def _read(expressions: Iterable[Expr]) -> set[str]:
-    return {node.predicate for expr in expressions for node in walk(expr) if isinstance(node, Apply)}
+    costs.update(*(names_in(a.cost) for a in domain.actions.values() if a.cost is not None))
+    free = (action_reads(replace(a, cost=None)) for a in domain.actions.values())
+    return costs - domain.analysis.written - frozenset().union(*domain.analysis.bodies.values(), *free)
 
 
 def _action(action: Action, domain: Domain) -> str:
@@ -70,14 +62,10 @@ def _arguments(predicate: Predicate, action: Action, domain: Domain) -> Iterator
     if predicate.role not in ("observed", "encoded", "derived"):
         return
     named = [*action.parameters, *(Variable(name, type_) for name, type_ in domain.constants.items())]
-    fitting = [
-        [
-            v.name
-            for v in named
-            if isinstance(v.type, ObjectType)
-            and isinstance(parameter.type, ObjectType)
-            and domain.hierarchy.is_subtype(v.type, parameter.type)
-        ]
-        for parameter in predicate.parameters
-    ]
+    fitting = [[v.name for v in named if _fits(v, wanted, domain)] for wanted in predicate.parameters]
     yield from (words for words in product(*fitting) if len({*words}) == len(words))
+
+
+def _fits(own: Variable, wanted: Variable, domain: Domain) -> bool:
+    a, b = own.type, wanted.type
+    return isinstance(a, ObjectType) and isinstance(b, ObjectType) and domain.hierarchy.is_subtype(a, b)

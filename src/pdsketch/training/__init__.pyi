@@ -9,7 +9,7 @@ from pdsketch.training.data.episode_arrays import (
     DTYPES as DTYPES,
     Array as Array,
     EpisodeArrays as EpisodeArrays,
-    argument_of as argument_of,
+    step_of as step_of,
     width_of as width_of,
 )
 from pdsketch.training.data.files import (

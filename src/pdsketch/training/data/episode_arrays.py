@@ -7,7 +7,7 @@ objects. One episode is made into `Episode` only when asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.files import block_of, check, digest_json, digest_of
-from pdsketch.lang import Domain, ValueType, error, plain
+from pdsketch.lang import Action, Domain, ValueType, error, plain
 from pdsketch.tensor import State, Universe
 from pdsketch.training.data.episode import ActionTuple, Episode
 
@@ -194,17 +194,21 @@ class EpisodeArrays:
 
     def _action(self, at: int, universe: Universe) -> ActionTuple:
         schema = self.domain.actions[self.actions[self.action[at]]]
-        names = tuple(universe.types)
-        words: list[Any] = [schema.name]
-        used = 0
-        for place, parameter in enumerate(schema.parameters):
-            if not isinstance(parameter.type, ValueType):
-                words.append(names[self.arguments[at, place]])
-                continue
+        return step_of(schema, self.arguments[at], tuple(universe.types), self.numbers[at])
+
+
+def step_of(schema: Action, places: Sequence[int], names: Sequence[str], numbers: Array) -> ActionTuple:
+    """An action with its arguments: objects by their places among ``names``, values from ``numbers``."""
+    words: list[Any] = [schema.name]
+    used = 0
+    for place, parameter in zip(places, schema.parameters, strict=False):
+        if isinstance(parameter.type, ValueType):
             width = width_of(parameter.type)
-            words.append(argument_of(parameter.type, self.numbers[at, used : used + width]))
+            words.append(argument_of(parameter.type, numbers[used : used + width]))
             used += width
-        return tuple(words)
+        else:
+            words.append(names[place])
+    return tuple(words)
 
 
 def width_of(type_: ValueType) -> int:

@@ -356,30 +356,28 @@ def _cut(sums: Array, label: Array, weights: Array) -> tuple[float, float]:
 
 
 def _logistic(x: Tensor, label: Tensor, weights: Tensor) -> Tensor:
-    """Weighted logistic regression, the constant first, with a slight ridge: Newton's steps, halved at need.
+    """Weighted logistic regression, the constant first, with a slight ridge, by Newton's steps.
 
     Optimisers of torch import its compiler, which takes longer than most fits of truths.
     """
     every = torch.cat([torch.ones_like(x[:, :1]), x], 1)
-    ridge = torch.full((every.shape[1],), 1e-5, dtype=torch.float64)
-    ridge[0] = 1e-9  # set by hand, as the other: the constant is free
+    found = torch.zeros(every.shape[1], dtype=torch.float64)
+    ridge = torch.full_like(found, 1e-5)  # set by hand
 
     def loss(found: Tensor) -> Tensor:
-        margin = (1 - 2 * label) * (every @ found)
-        return (torch.nn.functional.softplus(margin) * weights).sum() + (ridge * found.square()).sum()
+        wrong = torch.nn.functional.softplus((1 - 2 * label) * (every @ found))
+        return (wrong * weights).sum() + (ridge * found.square()).sum()
 
-    found = torch.zeros(every.shape[1], dtype=torch.float64)
     for _ in range(30):  # most take ten
         truth = torch.sigmoid(every @ found)
         slope = every.T @ (weights * (truth - label)) + 2 * ridge * found
         bend = (every * (weights * truth * (1 - truth))[:, None]).T @ every + torch.diag(2 * ridge)
         step = torch.linalg.solve(bend, slope)
-        before = loss(found)
-        shares = (0.5**halved for halved in range(20))
-        share = next((share for share in shares if loss(found - share * step) < before), None)
-        if share is None:
+        tried = (found - 0.5**halved * step for halved in range(20))
+        better = next((one for one in tried if loss(one) < loss(found)), None)
+        if better is None:
             break
-        found = found - share * step
+        found = better
     return found
 
 
