@@ -229,7 +229,7 @@ COUNTING = """
   (:types thing - object place - vector[float32, 2])
   (:predicates (n [return_type=int64] ?t - thing) (at [return_type=place] ?t - thing))
   (:action more :parameters (?t - thing) :effect (increase (n ?t) 1))
-  (:action go :parameters (?t - thing ?p - place) :effect (assign (at ?t) ?p)))
+  (:action go :parameters (?t - thing) :effect (assign (at ?t) [0.5, 0.5])))
 """
 
 

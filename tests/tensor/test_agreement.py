@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -197,7 +199,8 @@ def test_all_ground_instances_at_once_are_each_alone(sample: Sample):
         could = model.engine.precondition(ground, action.name)
         after = model.engine.successors(ground, action.name)
         assert len(after) == 2 * grounding.count
-        steps = [step for step in sample.steps if step[0] == action.name]
+        members = [state.members(p.type) for p in action.parameters if isinstance(p.type, ObjectType)]
+        steps = [(action.name, *args) for args in product(*members)]
         assert len(steps) == grounding.count
         for i, step in enumerate(steps[:8]):
             wanted = reference(lambda s=step: semantics.apply(sample.world, sample.problem.init, s))

@@ -92,7 +92,7 @@ def components(graph: Mapping[_K, Iterable[_K]]) -> Iterator[tuple[_K, ...]]:
 def cycle_of(
     name: _K, graph: Mapping[_K, Iterable[_K]], members: Collection[_K], by: _K | None = None
 ) -> list[_K]:
-    """A shortest way from a name in the ``graph`` back to it, by some ``members``; ``by`` comes first."""
+    """A shortest way from ``name`` in the ``graph`` back to it, by some ``members``; ``by`` comes first."""
     first = [callee for callee in graph[name] if callee in members] if by is None else [by]
     before = dict.fromkeys(first, name)
     queue = [*before]

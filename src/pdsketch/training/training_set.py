@@ -222,7 +222,8 @@ class Lookup:
     """A derived predicate that is a blank of one observed variable, such as ``(??f (item-feature ?o))``.
 
     A step reads such a variable of every object in every state, and there are a few dozen codes: asked about
-    the codes alone, the networks of PDS-Abs take a fifth less of a fit.
+    the codes alone, the networks of PDS-Abs take a fifth less of a fit. ``body`` is the blank's call in the
+    ``predicate``, ``values`` those of the variable in the data of ``training``.
     """
 
     def __init__(self, training: TrainingSet, predicate: Predicate, body: BlankCall, values: Values) -> None:

@@ -207,7 +207,10 @@ def renamed(
     actions: Mapping[str, str],
     wishes: Mapping[str, Sequence[str]],
 ) -> Domain:
-    """The domain in other names; the parameters of ``actions`` have those that ``wishes`` say, if any."""
+    """The ``domain`` in other names, by a ``renaming``.
+
+    The parameters of ``actions`` have the names that ``wishes`` say, if any.
+    """
     predicates, found = {}, {}
     for predicate in domain.predicates.values():
         parameters, scope = renaming.bind(predicate.parameters, {})

@@ -198,7 +198,7 @@ class EpisodeArrays:
 
 
 def step_of(schema: Action, places: Sequence[int], names: Sequence[str], numbers: Array) -> ActionTuple:
-    """An action with its arguments: objects by their places among ``names``, values from ``numbers``."""
+    """An action, by its ``schema``: objects by their ``places`` among ``names``, values from ``numbers``."""
     words: list[Any] = [schema.name]
     used = 0
     for place, parameter in zip(places, schema.parameters, strict=False):
