@@ -11,6 +11,7 @@ from tests.agree.case import Case, DifferError, near
 from tests.task import interpreter
 from tests.task.tidy import untidy
 
+from pdsketch.abstract.abstraction import Abstraction
 from pdsketch.abstract.optimistic.compile import compile_optimistic
 from pdsketch.core import States
 from pdsketch.heuristics.evaluator import EngineEvaluator
@@ -219,9 +220,7 @@ def _optimistic(case: Case) -> None:
     """OPT: its infinity is a proof, its hmax admissible; over tensors it says the same."""
     sample, graph = case.sample, case.graph
     opt = compile_optimistic(sample.domain, sample.problem.universe, sample.problem.goal)
-    rows = np.zeros((graph.expanded, opt.task.n_basic), np.bool_)
-    for row, moment in zip(rows, case.moments, strict=True):
-        row[: len(opt.expressions)] = [moment.value(e, {}) for e in opt.expressions]
+    rows = _read(case, opt, graph.expanded)
     steps = graph.distances(lambda cost: 1.0)
     for name in ("max", "ff"):
         values = EngineEvaluator(opt.task, name).values(rows).tolist()
@@ -230,7 +229,15 @@ def _optimistic(case: Case) -> None:
         priced = opt.priced([_price(case, step) for step in opt.steps])
         values = EngineEvaluator(priced.task, "max").values(rows).tolist()
         _promises("OPT max with costs", values, graph.distances(), graph.goals, admissible=True)
-    _optimism(case, EngineEvaluator(opt.task, "ff").values(rows))
+    _optimism(case)
+
+
+def _read(case: Case, opt: Abstraction, n: int) -> np.ndarray:
+    """The facts of OPT in the first states."""
+    rows = np.zeros((n, opt.task.n_basic), np.bool_)
+    for row, moment in zip(rows, case.moments, strict=False):
+        row[: len(opt.expressions)] = [moment.value(e, {}) for e in opt.expressions]
+    return rows
 
 
 def _price(case: Case, step: tuple[str, ...]) -> float:
@@ -239,7 +246,8 @@ def _price(case: Case, step: tuple[str, ...]) -> float:
     return 0.0 if cost is None else float(case.moments[0].value(cost, bind(case.sample.world, step)))
 
 
-def _optimism(case: Case, wanted: np.ndarray) -> None:
+def _optimism(case: Case) -> None:
+    """OPT over tensors; its objects stand in the order of `State`, on which ties of hFF depend."""
     import torch
     from tests.tensor.agreement import model_of
 
@@ -256,7 +264,9 @@ def _optimism(case: Case, wanted: np.ndarray) -> None:
         opt = MODEL_HEURISTICS["opt"](Searched(model, [goal], batch, [universe], costs=False))
         zeros = torch.zeros(few, dtype=torch.int64)
         values = opt.values(batch, zeros, np.array(graph.goals[:few]))
-    expected = np.where(graph.goals[:few], 0.0, wanted[:few])
+    own = compile_optimistic(case.sample.domain, universe.types, goal)
+    wanted = EngineEvaluator(own.task, "ff").values(_read(case, own, few))
+    expected = np.where(graph.goals[:few], 0.0, wanted)
     for i in range(few):
         if values[i] != expected[i]:
             raise DifferError("OPT over tensors", f"state {i}", expected[i], values[i])
