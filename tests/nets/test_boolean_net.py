@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pdsketch.nets.boolean_net import BooleanNet
-from pdsketch.nets.default import Sparsity, make
+from pdsketch.nets.default import BooleanNet, Sparsity, make
 from pdsketch.nets.normalise import recording
 from pdsketch.nets.signature import Input, Signature, Spec
 

@@ -7,8 +7,7 @@ import itertools
 import pytest
 import torch
 
-from pdsketch.nets.default import Constant, Network, Sparsity, least_weights, make, outline
-from pdsketch.nets.heads import Head
+from pdsketch.nets.default import Constant, Head, Network, Sparsity, least_weights, make, outline
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
 

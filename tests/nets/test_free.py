@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from pdsketch.nets.boolean_net import is_free
-from pdsketch.nets.default import Sparsity, make
+from pdsketch.nets.default import Sparsity, is_free, make
 from pdsketch.nets.forms import TreeForm
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.signature import Input, Signature, Spec

@@ -5,9 +5,7 @@ from __future__ import annotations
 import torch
 from tests.nets.test_boolean_net import error, fit
 
-from pdsketch.nets.boolean_net import BooleanNet
-from pdsketch.nets.default import Sparsity, make
-from pdsketch.nets.heads import Head
+from pdsketch.nets.default import BooleanNet, Head, Sparsity, make
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
 

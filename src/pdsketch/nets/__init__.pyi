@@ -1,16 +1,17 @@
 """The door of `nets`: what other rooms may use, and where it stands."""
 
-from pdsketch.nets.boolean_net import BooleanNet as BooleanNet, is_free as is_free
 from pdsketch.nets.clauses import (
     ClauseForm as ClauseForm,
     open_answers as open_answers,
     tempered as tempered,
 )
 from pdsketch.nets.default import (
+    BooleanNet as BooleanNet,
     Constant as Constant,
     Network as Network,
     Sparsity as Sparsity,
     expect as expect,
+    is_free as is_free,
     least_weights as least_weights,
     make as make,
     outline as outline,

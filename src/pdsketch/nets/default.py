@@ -1,13 +1,14 @@
 """The default network of a blank, made from its signature alone.
 
-Every argument becomes features (`encode`), arguments of one type also their
+Every argument becomes features (`features`), arguments of one type also their
 difference, sets are pooled; then two hidden layers and, for values, a direct
 linear path beside them, so that what is simple is learned from few examples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
 from typing import cast, final
@@ -15,20 +16,12 @@ from typing import cast, final
 import torch
 from torch import Tensor, nn
 
-from pdsketch.nets.boolean_net import BooleanNet, Perceptron, add_group_lassos
-from pdsketch.nets.features import Argument
+from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
 from pdsketch.nets.forms import BlankForm
-from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import WIDTH, linear
+from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.offset import Offset
 from pdsketch.nets.signature import Signature, Spec
-
-FULL_SCALE_INPUTS = 8
-"""Of more numbers than this, each coefficient of the linear part is scaled down, so that their sum is not."""
-
-DIRECT_SCALE = 5.0
-"""A learnable constant, and the linear part, are multiplied by this, so that AdamW moves them further
-than a perceptron's weights. Set by hand."""
 
 
 def make(signature: Signature, generator: torch.Generator | None = None) -> nn.Module:
@@ -56,6 +49,64 @@ def least_weights(signature: Signature) -> int:
     """Fewer weights than this no network for the signature has: one for each number in and out."""
     inputs = [prod(one.spec.axes) for one in signature.inputs if not one.spec.is_image]
     return max([signature.output.size, *inputs])
+
+
+class Perceptron(nn.Module):
+    """Two hidden layers. ``form``: the simple function that answers in its place; ``rivals``: others that
+    explain as much, and differ where nothing was seen.
+    """
+
+    def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
+        super().__init__()
+        self.signature = signature
+        self.form: BlankForm | None = None
+        self.rivals: tuple[BlankForm, ...] = ()
+        self.features = Features(signature, generator)
+        self.register_buffer("member", membership(self.features.factors), persistent=False)
+        self.first = linear(sum(self.features.factors), WIDTH, generator)
+        self.second = linear(WIDTH, WIDTH, generator)
+
+    @property
+    def reading(self) -> list[Tensor]:
+        """The weights of the layers that read the features."""
+        return [self.first.weight]
+
+    def hidden(self, features: Tensor) -> Tensor:
+        """What the last layer gets."""
+        return torch.relu(self.second(torch.relu(self.first(features))))
+
+
+class BooleanNet(Perceptron):
+    """At first as true as false."""
+
+    def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
+        super().__init__(signature, generator)
+        self.last = linear(WIDTH, 1, generator, zero=True)
+
+    def forward(self, *args: Argument) -> Tensor:
+        """The truth ``[..., 1]``."""
+        if self.form is not None:
+            return cast(Tensor, self.form(*args))
+        features = self.features
+        singles = features.values(args)
+        parts = [*features.alone(singles), *features.between(singles)]
+        whole = features.whole(parts, args, features.elements(args))
+        return torch.sigmoid(cast(Tensor, self.last(self.hidden(whole))))
+
+
+def is_free(network: BooleanNet) -> bool:
+    """Whether a network speaks for itself, and nobody watches or records what it is given."""
+    if network.form is not None or network._forward_hooks or network._forward_pre_hooks:
+        return False
+    return not any(part.recording for part in network.modules() if isinstance(part, Normalise))
+
+
+FULL_SCALE_INPUTS = 8
+"""Of more numbers than this, each coefficient of the linear part is scaled down, so that their sum is not."""
+
+DIRECT_SCALE = 5.0
+"""A learnable constant, and the linear part, are multiplied by this, so that AdamW moves them further
+than a perceptron's weights. Set by hand."""
 
 
 class Constant(nn.Module):
@@ -130,6 +181,95 @@ class Network(Perceptron):
         return self.head.value(raw, around)
 
 
+# -- the last layer
+
+KEEP_PROBABILITY = 0.98
+"""How likely a residual head keeps a Boolean or an int before it has learned anything. Set by hand, not
+swept: most variables stay as they are."""
+
+LOG_FLOOR = 1e-6
+"""Added to probabilities before their logarithm, so that it is finite at 0. Set by hand."""
+
+
+class Head(nn.Module):
+    """From hidden features to a value; ``before`` is the value around which a residual head starts.
+
+    A residual head has zero weights at first. Numbers: ``x + scale · 0``, exactly the identity. Booleans and
+    ints: a choice between *keep* and each value, where *keep* starts at `KEEP_PROBABILITY`; a sum of logits
+    would pass no gradient where the old value is certain, and the old value of an observed Boolean always is.
+
+    It makes ``features`` numbers into a value of ``spec``; ``generator`` draws the weights. A ``residual``
+    head begins by keeping the value that is there; ``bounded`` numbers stay between −2 and 2. ``out_mean``
+    and ``out_scale`` are those of the numbers to be predicted, where data told them (`expect`); a residual
+    ignores the mean.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        spec: Spec,
+        generator: torch.Generator | None,
+        *,
+        residual: bool,
+        bounded: bool = False,
+    ) -> None:
+        super().__init__()
+        self.bounded = bounded
+        if spec.prim == "int" and spec.choices is None:
+            raise ValueError("no default network returns an int without choices")
+        self.spec = spec
+        self.residual = residual
+        # Booleans and ints choose between their values and, in a residual, keeping the old one.
+        values = 2 if spec.prim == "bool" else (spec.choices or 1)
+        self.options = values + 1 if residual and spec.prim != "float" else values
+        per_value = 1 if spec.prim == "float" or (spec.prim == "bool" and not residual) else self.options
+        self.layer = linear(features, spec.size * per_value, generator, zero=residual)
+        if residual and spec.prim != "float":
+            bias = self.layer.bias.detach().view(spec.size, self.options)
+            bias[:, -1] = math.log(KEEP_PROBABILITY / (1.0 - KEEP_PROBABILITY) * values)
+        if spec.prim == "float":
+            self.register_buffer("out_mean", torch.zeros(spec.size))
+            self.register_buffer("out_scale", torch.ones(spec.size))
+            self.register_buffer("told", torch.zeros((), dtype=torch.bool))
+
+    def expect(self, mean: Tensor, scale: Tensor) -> None:
+        """Say, once, what numbers to expect, so that the weights may stay near one."""
+        if self.spec.prim == "float" and not bool(self.told):
+            cast(Tensor, self.out_mean).copy_(mean.flatten())
+            cast(Tensor, self.out_scale).copy_(scale.flatten())
+            cast(Tensor, self.told).fill_(True)
+
+    def value(self, raw: Tensor, before: Tensor | None) -> Tensor:
+        """The value from the last layer's numbers ``[..., n]``."""
+        spec = self.spec
+        leading = raw.shape[:-1]
+        if spec.prim == "float":
+            scaled = raw * cast(Tensor, self.out_scale)
+            if before is None:
+                found = (scaled + cast(Tensor, self.out_mean)).reshape(*leading, *spec.axes)
+            else:
+                found = before + scaled.reshape(*leading, *spec.axes)
+            return squashed(found) if self.bounded else found
+        if before is None:
+            return torch.sigmoid(raw) if spec.prim == "bool" else raw.reshape(*leading, *spec.axes)
+        odds = raw.reshape(*leading, *spec.shape, self.options)
+        choice = torch.softmax(odds, dim=-1)
+        if spec.prim == "bool":
+            truth = before.reshape(*leading, *spec.shape) * choice[..., -1] + choice[..., 1]
+            truth = truth.clamp(max=1.0)  # two parts of a softmax may add up to a little more
+            return truth.reshape(*leading, *spec.axes)
+        return torch.log(before * choice[..., -1:] + choice[..., :-1] + LOG_FLOOR)
+
+
+def squashed(x: Tensor) -> Tensor:
+    """The identity between −1 and 1, and never beyond ±2: however often it is applied, nothing runs away."""
+    inside = x.clamp(-1.0, 1.0)
+    return inside + torch.tanh(x - inside)
+
+
+# -- what a fit tells networks
+
+
 @final
 class Sparsity:
     """Makes a fit with few examples prefer functions of few factors of their input (the colour, and not the
@@ -159,3 +299,19 @@ def expect(module: nn.Module | None, mean: Tensor, scale: Tensor) -> None:
     """Tell a default network what numbers it will have to return; others are left alone."""
     if isinstance(module, Network | Constant):
         module.head.expect(mean, scale)
+
+
+@torch.no_grad()
+def add_group_lassos(networks: Sequence[Perceptron], weight: float) -> None:
+    """Add to the gradients, for networks of one signature, that of ``weight`` times the norms of all factors.
+
+    Nothing is added where nothing was learned: a network that no example reached stays as it is.
+    """
+    layers = [one.reading for one in networks if all(own.grad is not None for own in one.reading)]
+    if layers:
+        member = cast(Tensor, networks[0].member)
+        every = [torch.stack(own) for own in zip(*layers, strict=True)]
+        squares = torch.stack([own.square().sum(1) for own in every]).sum(0)
+        shrink = (weight * (squares @ member + NORM_FLOOR).rsqrt() @ member.T).unsqueeze(1)
+        for own, whole in zip(zip(*layers, strict=True), every, strict=True):
+            torch._foreach_add_([cast(Tensor, one.grad) for one in own], list((whole * shrink).unbind()))

@@ -1,4 +1,4 @@
-"""The arguments of a blank as features: each alone, those of one type compared, sets pooled."""
+"""Arguments → features: each alone, those of one type compared, sets pooled. Factors are their parts."""
 
 from __future__ import annotations
 
@@ -9,15 +9,158 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from pdsketch.nets.encode import Flat, Image, Relation, encoder
-from pdsketch.nets.pool import Pool
-from pdsketch.nets.signature import Input, Signature
+from pdsketch.nets.layers import WIDTH, convolution, linear
+from pdsketch.nets.normalise import Normalise
+from pdsketch.nets.signature import Input, Signature, Spec
 
 NORM_FLOOR = 1e-8
 """Added to squares before the root of a group lasso's norms, so that the price has a gradient at 0; far
 below the squares of coefficients that matter."""
 
 Argument = Tensor | tuple[Tensor, Tensor]
+
+# -- one value
+
+SMALLEST_IMAGE = 4
+"""Convolutions halve an image until it is no larger than this; set by hand."""
+
+
+class Flat(nn.Module):
+    """Numbers and Booleans as they are, normalised; one-hot ints side by side.
+
+    ``factors`` are the widths of the independent parts of the features: each
+    int of a vector of ints is a factor of its own, a vector of floats is one.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        super().__init__()
+        self.axes = len(spec.axes)
+        self.normalise = None if spec.is_categorical else Normalise(spec.size)
+        self.factors = (spec.choices or 1,) * spec.size if spec.is_categorical else (spec.size,)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``[..., *axes]`` → ``[..., features]``."""
+        flat = x.flatten(-self.axes) if self.axes > 1 else x
+        return flat if self.normalise is None else self.normalise(flat)
+
+
+class Image(nn.Module):
+    """A small convolutional network for ``[..., h, w, c]`` of any size."""
+
+    def __init__(self, spec: Spec, generator: torch.Generator | None) -> None:
+        super().__init__()
+        height, width, channels = spec.shape
+        self.normalise = Normalise(channels)
+        layers: list[nn.Module] = []
+        outputs = WIDTH // 4
+        while not layers or max(height, width) > SMALLEST_IMAGE:
+            layers += [convolution(channels, outputs, generator), nn.ReLU()]
+            height, width, channels = (height + 1) // 2, (width + 1) // 2, outputs
+            outputs = min(2 * outputs, WIDTH)
+        self.convolutions = nn.Sequential(*layers)
+        self.project = linear(height * width * channels, WIDTH, generator)
+        self.factors = (WIDTH,)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``[..., h, w, c]`` → ``[..., features]``."""
+        leading = x.shape[:-3]
+        pixels = self.normalise(x).reshape(-1, *x.shape[-3:]).permute(0, 3, 1, 2)
+        found = self.project(self.convolutions(pixels).flatten(1))
+        # Normalised by example: else all units fell silent in fits whose effects predict features.
+        features = torch.relu(nn.functional.layer_norm(found, found.shape[-1:]))
+        return features.reshape(*leading, WIDTH)
+
+
+def encoder(spec: Spec, generator: torch.Generator | None) -> Flat | Image:
+    """The encoder for a value."""
+    return Image(spec, generator) if spec.is_image else Flat(spec)
+
+
+class Relation(nn.Module):
+    """How two values of one type differ, so that what depends on the difference generalises over the values.
+
+    Numbers: their difference. Ints with choices: for each int, the probability
+    that the two are the same.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        super().__init__()
+        self.axes = len(spec.axes)
+        self.normalise = None if spec.is_categorical else Normalise(spec.size)
+        self.factors = (1,) * spec.size if spec.is_categorical else (spec.size,)
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        """Two values ``[..., *axes]`` → ``[..., features]``."""
+        if self.normalise is None:
+            same = (a * b).sum(-1, keepdim=self.axes == 1)
+            return same.flatten(-(self.axes - 1)) if self.axes > 2 else same
+        flat: Tensor = self.normalise((a - b).flatten(-self.axes) if self.axes > 1 else a - b)
+        return flat
+
+
+# -- a set of values
+
+KINDS_COUNTED = 4
+"""How many kinds of elements are counted; set by hand, not swept."""
+
+
+class Pool(nn.Module):
+    """Each element goes through one network, with the single arguments beside it; then the maximum.
+
+    A maximum means the same for 8 elements and for 14; a sum or a mean does not. What must be counted is
+    counted apart: a few kinds of elements, each a matter of yes or no, so that elements of no such kind do
+    not add up to anything.
+
+    ``spec`` is the type of an element, ``context`` the width of the single arguments' features (0: there are
+    none); ``generator`` draws the weights. ``kin`` are the single arguments of the elements' own type: each
+    element comes with its difference from them. An element of weight 0 leaves no trace; an empty set gives
+    zeros.
+    """
+
+    def __init__(
+        self, spec: Spec, kin: tuple[int, ...], context: int, generator: torch.Generator | None
+    ) -> None:
+        super().__init__()
+        self.axes = len(spec.axes)
+        self.kin = kin
+        self.encode = encoder(spec, generator)
+        self.relations = nn.ModuleList([Relation(spec) for _ in kin])
+        related = [width for relation in self.relations for width in cast(Relation, relation).factors]
+        self.element_factors = [*self.encode.factors, *related]
+        self.width = sum(self.element_factors)
+        self.element = linear(self.width, WIDTH, generator)
+        self.context = linear(context, WIDTH, generator, bias=False) if context else None
+        self.middle = linear(WIDTH, WIDTH, generator)
+        self.second = linear(WIDTH, WIDTH, generator)
+        self.kinds = linear(WIDTH, KINDS_COUNTED, generator)
+        self.factors = (WIDTH, KINDS_COUNTED)
+
+    def elements(self, values: Tensor, singles: Mapping[int, Tensor]) -> Tensor:
+        """The features of each element, ``[..., n, *axes]`` → ``[..., n, width]``."""
+        parts = [self.encode(values)]
+        for i, relation in zip(self.kin, self.relations, strict=True):
+            parts.append(relation(values, singles[i].unsqueeze(-1 - self.axes)))
+        return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
+
+    def forward(self, elements: Tensor, weights: Tensor, context: Tensor | None) -> Tensor:
+        """``[..., n, width]`` and ``[..., n]`` → ``[..., features]``.
+
+        ``elements`` are the features of each, ``weights`` how far it is in the set, ``context`` the features
+        of the single arguments, ``[..., width]``.
+        """
+        leading = elements.shape[:-1]
+        hidden = self.element(elements.reshape(-1, elements.shape[-1]))
+        if self.context is not None and context is not None:
+            beside = self.context(context).unsqueeze(-2)
+            hidden = (hidden.reshape(*leading, WIDTH) + beside).reshape(-1, WIDTH)
+        hidden = torch.relu(self.middle(torch.relu(hidden)))
+        found = torch.relu(self.second(hidden)).reshape(*leading, WIDTH) * weights.unsqueeze(-1)
+        most = found.amax(-2) if found.shape[-2] else found.sum(-2)
+        kinds = torch.sigmoid(self.kinds(hidden)).reshape(*leading, KINDS_COUNTED) * weights.unsqueeze(-1)
+        return torch.cat([most, kinds.sum(-2)], dim=-1)
+
+
+# -- all arguments
 
 
 class Features(nn.Module):

@@ -23,8 +23,8 @@ from pdsketch.training.data.episode_arrays import Array, EpisodeArrays
 from pdsketch.training.data.files import load_episodes
 from pdsketch.training.data.recorder import arrays_of
 from pdsketch.training.diagnosis import Evaluation, Report, examine
-from pdsketch.training.interrupt import FitInterrupted
 from pdsketch.training.options import FitOptions, Options
+from pdsketch.training.progress import FitInterrupted
 from pdsketch.training.starts import rival_warnings
 from pdsketch.training.trainer import Trainer
 from pdsketch.training.training_set import TrainingSet

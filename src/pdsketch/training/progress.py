@@ -1,16 +1,19 @@
-"""Who is told while a fit runs: a line or lines on stderr, a CSV file, a user's function."""
+"""Who is told while a fit runs (stderr, a CSV file, a user's function), and who may interrupt it: Ctrl-C."""
 
 from __future__ import annotations
 
 import csv
 import math
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import FrameType, MappingProxyType, TracebackType
 from typing import Any, Self, final
 
 from pdsketch.files import Lines, make_folder
@@ -121,3 +124,39 @@ class Watchers:
         """Say how far it is, between measurements."""
         if self._ticker.visible:
             self._ticker(f"step {step} of {self._options.steps}  {_text(figures())}")
+
+
+@final
+class FitInterrupted(KeyboardInterrupt):
+    """A fit was interrupted after ``step`` steps; ``checkpoint``: the file that it can be resumed from."""
+
+    def __init__(self, step: int, checkpoint: str | None) -> None:
+        kept = "" if checkpoint is None else f", which {checkpoint} keeps"
+        super().__init__(f"the fit was interrupted after {step} steps{kept}")
+        self.step = step
+        self.checkpoint = checkpoint
+
+
+@contextmanager
+def postponed() -> Iterator[Callable[[], bool]]:
+    """Within, a first Ctrl-C is only noted, and the function says whether; a second one interrupts.
+
+    Outside of the main thread, and where a program handles the signal itself, nothing is changed.
+    """
+    noted = False
+
+    def note(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal noted
+        if noted:
+            raise KeyboardInterrupt
+        noted = True
+
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: noted
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -16,7 +16,6 @@ from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis import measure
 from pdsketch.training.forms.simplify import forget
-from pdsketch.training.interrupt import postponed
 from pdsketch.training.losses import Losses, LossMeans
 from pdsketch.training.optimiser import (
     PRIORS,
@@ -26,7 +25,7 @@ from pdsketch.training.optimiser import (
     prior_strength,
 )
 from pdsketch.training.options import Options
-from pdsketch.training.progress import Watchers
+from pdsketch.training.progress import Watchers, postponed
 from pdsketch.training.rounds import Rounds, weights_of
 from pdsketch.training.sampler import Sampler
 from pdsketch.training.starts import Starts, fresh_offsets
