@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -84,6 +85,15 @@ def test_importing_the_package_loads_nothing_else():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['pdsketch.doors', 'pdsketch.registration']"
+
+
+def test_threads_of_torch_sleep_while_they_wait_unless_the_user_decides_otherwise():
+    code = "import os, pdsketch; print(os.environ['OMP_WAIT_POLICY'])"
+    others = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    for given, wanted in (({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")):
+        run = [sys.executable, "-c", code]
+        done = subprocess.run(run, capture_output=True, text=True, check=True, env={**others, **given})
+        assert done.stdout.strip() == wanted
 
 
 def test_a_users_script_passes_strict_type_checks_and_slips_in_it_are_refused():

@@ -24,6 +24,10 @@ if any(
         stacklevel=2,
     )
 
+# Threads that wait for the next small step of torch sleep: by default they spin, which takes ten times as long as
+# the work where other programs need the processors. It counts if torch is imported after us.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 register()
 __getattr__, __dir__ = open_door(__name__, __file__)
 __all__ = ["__version__", *__dir__()]  # noqa: PLE0604
