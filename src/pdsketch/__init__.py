@@ -24,8 +24,8 @@ if any(
         stacklevel=2,
     )
 
-# Threads that wait for the next small step of torch sleep: by default they spin, which takes ten times as long as
-# the work where other programs need the processors. It counts if torch is imported after us.
+# Threads that wait for the next small step of torch sleep: by default they spin, which takes ten times as
+# long as the work where other programs need the processors. It counts if torch is imported after us.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 register()
