@@ -18,8 +18,10 @@ def test_a_shortest_plan_is_as_long_as_that_of_blind_search():
 def test_a_quick_table_of_factors_has_a_row_for_each_kind_of_states(tmp_path):
     table = reproduce(Request("babyai-factors", tmp_path, seeds=range(1), quick=True))
     assert [row[0] for row in table.rows] == [*TITLES.values()]
-    factored, undivided, *_ = table.rows
+    factored, undivided = table.rows
     rows = table.head.index("rules: rows")
     assert int(factored[rows].replace(",", "")) < int(undivided[rows].replace(",", ""))
     blind, guided = (table.head.index(f"expanded: {name}") for name in ("blind", "AO"))
-    assert all(int(row[guided]) < int(row[blind]) for row in table.rows)
+    # Ten demonstrations show too few of the codes of PDS-Base for its goal to be within reach.
+    assert [row[-1] for row in table.rows] == ["1 of 1", "0 of 1"]
+    assert int(factored[guided]) < int(factored[blind])

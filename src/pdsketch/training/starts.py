@@ -92,6 +92,9 @@ class Starts:
         label = np.repeat([True, False], [min(len(side), MOST_BAGS) for side in sides])
         known = torch.from_numpy(label).to(seen[0].device)
         places = starts(*seen, known, self.seed)
+        if places and network.modes > 1:  # each at its own place: of two at one, the second would not learn
+            thetas = [places[at % len(places)].theta for at in range(network.modes)]
+            places = [places[0]._replace(theta=torch.stack(thetas))]
         return _Candidates(blank, network, places, np.sort(bags)) if places else None
 
     def _labelled(self, table: int) -> tuple[Array, Array]:
@@ -162,7 +165,7 @@ class Starts:
     def rivals(self) -> list[Rival]:
         """The offsets for which another place does as well as the one that was learned."""
         found = []
-        for one in self._offsets:
+        for one in (one for one in self._offsets if one.network.modes == 1):
             theta, radius = one.network.theta, float(one.network.gamma.sqrt())
             own, others = self._compared(one)
             for place, loss in zip(one.places, others, strict=True):
