@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.nets import Condition, InputReading, Signature, Spec, TreeForm
+from pdsketch.nets import Condition, InputReading, Signature, Spec, TableForm, TreeForm
 from pdsketch.nets.signature import Input
 from pdsketch.training.forms.propose import Answers, propose
-from pdsketch.training.forms.rivals import alternatives
+from pdsketch.training.forms.rivals import alternatives, shared, support
 
 TRUTHS = [(0.0,), (1.0,)]
 
@@ -186,6 +186,70 @@ def test_of_rivals_that_answer_alike_the_simplest_is_listed():
     )
     first, *_ = alternatives(own, given, [sizes[:, :1], sizes[:, 1:]])
     assert str(first[0]) == "(x0 - x1) <= -0.999 and not (x0 - x1) <= -7.001"
+
+
+CODES = Signature((Input(Spec("int", (3,), 8)),), Spec("bool"))
+
+
+def is_code(place: int, value: float) -> Condition:
+    return Condition(InputReading("code", 0, place=place), value)
+
+
+def coded(things: list[tuple[int, int, int]]) -> torch.Tensor:
+    return torch.nn.functional.one_hot(torch.tensor(things), 8).float()
+
+
+def told(true: list[tuple[int, int, int]], false: list[tuple[int, int, int]]) -> Answers:
+    values = torch.tensor([[1.0]] * len(true) + [[0.0]] * len(false))
+    return Answers([coded([*true, *false])], values, torch.ones(len(values), 1))
+
+
+def test_another_test_that_separates_what_was_seen_makes_a_rival():
+    # of the things with state 0, the only door is the only one of colour 3
+    given = told([(4, 3, 0)], [(4, 3, 1), (4, 1, 1), (7, 1, 0), (7, 2, 0)])
+    own = TreeForm(CODES, [is_code(2, 0.0), is_code(1, 3.0)], (0, (1, 0, 1), 1), [(1.0,), (0.0,)])
+    every = [str(form) for form in alternatives(own, given, [coded([(4, 3, 0), (4, 2, 0), (7, 3, 0)])])[-1]]
+    assert "x0[2] = 0 and x0[0] = 4" in every
+
+
+def test_what_like_blanks_read_is_cheaper_and_the_same_again_costs_a_name():
+    colours = [TreeForm(CODES, [is_code(1, at)], (0, 1, 0), TRUTHS) for at in (0.0, 1.0, 2.0)]
+    colour = TreeForm(CODES, [is_code(1, 3.0)], (0, 1, 0), TRUTHS)
+    kind = TreeForm(CODES, [is_code(0, 3.0)], (0, 1, 0), TRUTHS)
+    assert shared(kind, colours) == 0 < shared(colour, colours) < shared(colour, [*colours, colour])
+    assert colour.cost - shared(colour, [colour]) == 1.0
+
+
+def test_evidence_is_counted_for_each_case_and_what_is_false_is_one_case():
+    own = TreeForm(CODES, [is_code(2, 0.0), is_code(0, 4.0)], (0, (1, 0, 1), 2), [(1.0,), (0.0,), (0.0,)])
+    given = told([(4, 3, 0)], [(4, 3, 1), (4, 1, 1), (7, 1, 0)])
+    assert sorted(support(own, given).tolist()) == [1, 3]
+    assert support(None, given).tolist() == [3, 1]
+    table = TableForm(CODES, [own.tests[0].reading], {(0,): (1.0,)}, (0.0,))
+    assert sorted(support(table, given).tolist()) == [2, 2]
+
+
+WORDS = pds.parse_domain("""
+(define (domain words) (:types thing)
+  (:predicates (code [return_type=vector[int64, 2, choices=6]] ?t - thing))
+  (:derived (red ?t - thing) (??f (code ?t))) (:derived (green ?t - thing) (??f (code ?t)))
+  (:derived (blue ?t - thing) (??f (code ?t))) (:derived (grey ?t - thing) (??f (code ?t))))
+""")
+
+
+def test_a_word_of_which_few_examples_are_seen_reads_what_like_words_read():
+    rng, episodes = random.Random(0), []
+    for at, word in enumerate(("red", "green", "blue", "grey")):
+        seen = [(rng.choice([at, rng.randrange(4)]), rng.randrange(4)) for _ in range(40)]
+        if word == "grey":  # nobody sees a grey thing that is not of kind 5, or another that is
+            seen = [(3, 5), (3, 5), (0, 1), (1, 2), (2, 2), (2, 0)]
+        for hue, kind in seen:
+            thing = pds.State(WORDS, {"thing": ["a"]}, {"code": [[hue, kind]]})
+            episodes.append(pds.Episode([thing], [], f"({word} a)", [int(hue == at)]))
+    model = pds.Model(WORDS, seed=0)
+    report = pds.fit(model, episodes, steps=300, seed=0)
+    assert str(model.forms["derived::grey::f"]) == "(code ?t)[0] = 3"
+    assert report.blanks["derived::grey::f"].verdict == "learned"
 
 
 BELL = pds.parse_domain("""

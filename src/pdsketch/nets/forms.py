@@ -108,11 +108,6 @@ class BlankForm(nn.Module, ABC):
         return self.extra_repr()
 
     @property
-    def cases(self) -> tuple[int, int]:
-        """How many cases of a truth it tells apart: true ones, and false ones."""
-        return 1, 1
-
-    @property
     def sizes(self) -> list[int]:
         """How many numbers each argument has."""
         return [one.spec.size for one in self.signature.inputs]
@@ -177,12 +172,6 @@ class TreeForm(BlankForm):
     def kind(self) -> str:
         """A tree without tests is a constant, or what is added to an argument."""
         return "tree" if self.tests else "constant" if self.base is None else "step"
-
-    @property
-    def cases(self) -> tuple[int, int]:
-        """The leaves that are true, and those that are false."""
-        true = sum(self.leaves[at][0] > 0.5 for at in _leaves_of(self.node))
-        return max(1, true), max(1, _leaves(self.node) - true)
 
     @property
     def cost(self) -> float:
@@ -267,12 +256,6 @@ class TableForm(BlankForm):
         columns = [*zip(*self.rows, strict=True)]
         self._least = [min(column) for column in columns]
         self._sizes = [1 + max(column) - min(column) for column in columns]
-
-    @property
-    def cases(self) -> tuple[int, int]:
-        """The rows that are true, and those that are false; all others are one case."""
-        true = sum(value[0] > 0.5 for value in (*self.rows.values(), self.otherwise))
-        return max(1, true), max(1, 1 + len(self.rows) - true)
 
     @property
     def cost(self) -> float:

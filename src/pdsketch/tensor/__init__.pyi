@@ -6,6 +6,7 @@ from pdsketch.tensor.compile.blanks import (
     Callee as Callee,
     Functions as Functions,
     Given as Given,
+    argument_names as argument_names,
     formed as formed,
     out_of_memory as out_of_memory,
 )

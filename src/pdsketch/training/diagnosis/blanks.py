@@ -34,7 +34,7 @@ Verdict = Literal[
 
 MEANINGS: Final[Mapping[Verdict, str]] = {
     "learned": "decided on the data, and whatever depends on it is right",
-    "thin": "right, on fewer than 5 examples of one kind: changes, or what is true, or what is not",
+    "thin": "right, on fewer than 5 examples of a case that its form tells apart",
     "given": "a function of yours, with nothing to learn",
     "one-sided": "a Boolean that is true on all inputs of the data, or on none",
     "undecided": "on over 5 % of inputs a truth from 0.1 to 0.9, or forms that fit the data disagree",
@@ -126,13 +126,13 @@ class BlankReport:
     was evaluated on; for Booleans ``true`` and ``undecided`` (truth between 0.1 and 0.9)
     how many of them, for ints ``undecided`` those whose likeliest choice has less than
     0.9. ``spread`` is the standard deviation of the numbers it returned, ``codes_used``
-    how many of ``codes`` choices an encoder used. ``writes``: it is the value of an effect.
-    ``inputs_varied`` and ``target_changed`` say whether its inputs and the variables that it writes ever
-    differed. ``right`` is the accuracy of what depends on it (None: nothing measured does),
-    ``ranges`` the least and greatest of each number of each input, where they are few.
-    ``form`` is the simple function that answers for its network, in a few words. ``outside`` counts the
-    inputs on which its form is a guess or, where a network answers, which are unlike those that it was
-    trained on; ``such_as`` is one. ``examples`` are those that it rests on, of the rarer kind.
+    how many of ``codes`` choices an encoder used. ``reads``: it has inputs. ``writes``: it is the
+    value of an effect. ``inputs_varied`` and ``target_changed`` say whether its inputs and the variables
+    that it writes ever differed. ``right`` is the accuracy of what depends on it (None: nothing measured
+    does). ``form`` is the simple function that answers for its network, in a few words. ``outside``
+    counts the inputs on which its form is a guess or, where a network answers, which are unlike those
+    that it was trained on; ``such_as`` is one. ``examples``: on how many answers that mattered the
+    rarest case of its form rests, with those of like blanks whose forms read the same.
     """
 
     signature: str
@@ -148,6 +148,7 @@ class BlankReport:
     inputs_varied: bool = True
     target_changed: bool = True
     right: float | None = None
+    reads: bool = True
     writes: bool = False
     form: str | None = None
     outside: int = 0
@@ -177,7 +178,8 @@ class BlankReport:
             return "collapsed"
         if (unsure and not self.boolean) or (self.right is not None and self.right < RIGHT):
             return "ambiguous"
-        return "thin" if self.examples is not None and self.examples < FEWEST else "learned"
+        is_few = self.examples is not None and self.examples < (FEWEST if self.reads else 1)
+        return "thin" if is_few else "learned"
 
     @property
     def note(self) -> str:
@@ -221,13 +223,14 @@ class Watched:
             network = self.training.model.blanks.network(name)
             learnable = network is not None and any(p.requires_grad for p in network.parameters())
             report = BlankReport(blank.signature, name in trained, learnable, blank.returns.is_bool)
+            report.reads = bool(blank.inputs)
             if name in self._watches:
                 self._watches[name].tell(report, encoder=uses[name].encodes is not None)
             kinds = [part.form.kind if part.form else "network" for part in formed(network).values()]
             report.form = " if ".join(kinds) or None
             _judge(report, uses[name], measures)
-            if name in evidence and report.examples is not None and not report.writes:
-                report.examples = min(report.examples, evidence[name])
+            if report.examples is not None:
+                report.examples = evidence.get(name, report.examples)
             reports[name] = report
         return reports
 

@@ -1,18 +1,36 @@
-"""Forms that explain as much as a chosen one, and say something else where nothing was seen.
+"""Forms that explain as much as a chosen one, and say something else where nothing was seen; and on how many
+answers each case of a form rests.
 
 Together with the form they are what is left of a version space (Mitchell, 1982): where all say the same, the
-data decide; where they differ, nothing that was seen does.
+data decide; where they differ, nothing that was seen does. Only what is about as short to describe counts;
+like blanks, of one signature, say together what is short.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from math import log2
+from typing import Any, Final
 
 import numpy as np
 import torch
 
-from pdsketch.nets import Argument, BlankForm, Condition, Node, Signature, Spec, TreeForm, always, readings_of
+from pdsketch.nets import (
+    KINDS,
+    Argument,
+    BlankForm,
+    ComponentForm,
+    Condition,
+    CountForm,
+    InputReading,
+    Node,
+    Signature,
+    Spec,
+    TableForm,
+    TreeForm,
+    always,
+    readings_of,
+)
 from pdsketch.training.forms.propose import Answers, all_of, propose, read_all, what_held
 from pdsketch.training.forms.trees import Array
 
@@ -24,6 +42,9 @@ MARGIN: Final = 1e-3
 
 FAR: Final = 0.02
 """A number is explained if no more of the weight of its answers is wrong; set by hand."""
+
+BITS: Final = 4.0
+"""What a test is worth: a choice between some sixteen, a few readings of a few values each."""
 
 
 def possible(signature: Signature, asked: list[Argument]) -> list[Argument]:
@@ -48,17 +69,20 @@ def possible(signature: Signature, asked: list[Argument]) -> list[Argument]:
     return found
 
 
-def alternatives(own: BlankForm, given: Answers, asked: list[Argument]) -> list[list[BlankForm]]:
+def alternatives(
+    own: BlankForm, given: Answers, asked: list[Argument], kin: Sequence[BlankForm] = ()
+) -> list[list[BlankForm]]:
     """Forms that agree with ``own`` on all answers that mattered, and not on all that may be ``asked``; of
-    those that answer alike the simplest.
+    those that answer alike the simplest. The forms of like blanks, ``kin``, are tried, too.
 
     Lists of which one each is wanted: of truths those that are true most seldom, and those that are true most
     often; then all, the simplest first.
     """
     signature, seen = own.signature, {_said(own, asked)}
     found: list[tuple[float, BlankForm]] = []
-    for form, error in sorted(_fitting(signature, given), key=lambda one: one[0].cost):
-        if error > (FAR if signature.output.prim == "float" else 1e-9):
+    forms = [*_fitting(signature, given), *_swapped(own, given.args), *kin]
+    for form in sorted(forms, key=lambda one: one.cost - shared(one, kin)):
+        if _wrong(form, given) > (FAR if signature.output.prim == "float" else 1e-9):
             continue
         said = _said(form, asked)
         if said not in seen:
@@ -69,8 +93,67 @@ def alternatives(own: BlankForm, given: Answers, asked: list[Argument]) -> list[
     return [listed, listed[::-1], cheap] if signature.output == Spec("bool") else [cheap]
 
 
-def _fitting(signature: Signature, given: Answers) -> Iterator[tuple[BlankForm, float]]:
-    yield from ((one.form, one.error) for one in propose(signature, given))
+# -- what like blanks share ---------------------------------------------------------------
+
+
+def shared(form: BlankForm, kin: Sequence[BlankForm]) -> float:
+    """How much less there is to say of a form, in tests, as like blanks have forms, too.
+
+    Which readings it has is drawn as theirs was (Krichevsky and Trofimov, 1981), and the very form of one of
+    them is told by naming that one.
+    """
+    if any(form.as_json() == one.as_json() for one in kin):
+        return form.cost - 1.0
+    return log2(1 + 2 * sum(reads(form) == reads(one) for one in kin)) / BITS
+
+
+def reads(form: BlankForm) -> frozenset[tuple[Any, ...]]:
+    """What a form reads off its arguments."""
+
+    def found(given: Any) -> Iterator[tuple[Any, ...]]:
+        if isinstance(given, list) and len(given) == 5 and given[0] in KINDS:
+            yield tuple(given)
+        elif isinstance(given, list | dict):
+            for one in given.values() if isinstance(given, dict) else given:
+                yield from found(one)
+
+    return frozenset(found(form.as_json()))
+
+
+def support(form: BlankForm | None, given: Answers) -> Array:
+    """On how many of the answers that mattered each case rests that a form tells apart, ``[case]``.
+
+    All that is false is one case: what is not shown to be true is taken to be false. Where there is no form,
+    or it tells no cases apart, those of a truth are its two values.
+    """
+    counts = given.weights.sum(1) > 0.5
+    if isinstance(form, ComponentForm):
+        return np.concatenate([support(part, given) for part in form.parts if isinstance(part, BlankForm)])
+    if isinstance(form, CountForm) and form.against is None:
+        row, args = _elements(form, given.args)
+        return support(form.element, Answers(args, given.values[row], counts[row].float().unsqueeze(1)))
+    if isinstance(form, TreeForm | TableForm):
+        ends = form.leaves if isinstance(form, TreeForm) else [*form.rows.values(), form.otherwise]
+        is_truth = form.signature.output == Spec("bool")
+        place = [0.0 if is_truth and end[0] < 0.5 else at + 1.0 for at, end in enumerate(ends)]
+        if isinstance(form, TreeForm):
+            told: BlankForm = TreeForm(form.signature, form.tests, form.node, [(at,) for at in place])
+        else:
+            rows = {row: (at,) for row, at in zip(form.rows, place, strict=False)}
+            told = TableForm(form.signature, form.keys, rows, (place[-1],))
+        cases = told.answer(given.args, len(given))[:, 0].long()
+        found = np.bincount(cases[counts].cpu().numpy(), minlength=1 + len(ends))
+        return found[sorted({int(at) for at in place})]
+    if given.values.shape[1] == 1 and (form is None or form.signature.output == Spec("bool")):
+        return np.bincount((given.values[counts, 0] > 0.5).long().cpu().numpy(), minlength=2)
+    return np.array([int(counts.sum())])
+
+
+# -- forms that explain the answers -------------------------------------------------------
+
+
+def _fitting(signature: Signature, given: Answers) -> Iterator[BlankForm]:
+    yield from (one.form for one in propose(signature, given))
     if (
         signature.output != Spec("bool")
         or not signature.inputs
@@ -79,15 +162,88 @@ def _fitting(signature: Signature, given: Answers) -> Iterator[tuple[BlankForm, 
     ):
         return
     true = given.values[:, 0].cpu().numpy() > 0.5
-    ends = [
-        all_of(signature, what_held(signature, given, true)),
-        _enclosing(signature, given, true),
-        all_of(signature, what_held(signature, given, ~true), truth=False),
-        always(signature, True),
-    ]
-    for form in ends:
-        wrong = (form(*given.args)[:, 0].cpu().numpy() > 0.5) != true
-        yield form, float(given.weights[:, 0].cpu().numpy()[wrong].sum())
+    yield all_of(signature, what_held(signature, given, true))
+    yield _enclosing(signature, given, true)
+    yield all_of(signature, what_held(signature, given, ~true), truth=False)
+    yield always(signature, True)
+
+
+def _wrong(form: BlankForm, given: Answers) -> float:
+    """The part of the weight of the answers that a form gets wrong."""
+    found, weights = form(*given.args), given.weights.amax(1)
+    if form.signature.output.is_categorical:
+        found = found.argmax(-1)
+    off = (found.reshape(given.values.shape).float() - given.values).abs()
+    if form.signature.output.prim == "float" and len(given):
+        off = (off / (given.values.std(0, correction=0).max() + 1e-9)).clamp(max=1.0)
+    else:
+        off = (off > 0.5).float()
+    return float((off.amax(1) * weights).sum() / weights.sum().clamp_min(1e-12))
+
+
+def _swapped(form: BlankForm, args: list[Argument]) -> Iterator[BlankForm]:
+    """The forms in which another test stands for one, and separates the arguments as that does."""
+    if isinstance(form, ComponentForm):
+        parts = [part for part in form.parts if isinstance(part, BlankForm)]
+        for at, part in enumerate(parts):
+            for other in _swapped(part, args):
+                yield ComponentForm(form.signature, [*parts[:at], other, *parts[at + 1 :]])
+    elif isinstance(form, CountForm):
+        for other in _swapped(form.element, _elements(form, args)[1]):
+            yield CountForm(form.signature, form.set, other, form.count, few=form.few, against=form.against)
+    elif isinstance(form, TreeForm) and form.tests:
+        readings = readings_of(form.signature)
+        values = read_all(readings, args, form.signature)
+        held = np.stack([test.holds(args, form.signature).cpu().numpy() for test in form.tests], 1)
+        for at, test in enumerate(form.tests):
+            rows = _reaching(form.node, at, held)
+            for new, holds in _separating(readings, values[rows], held[rows, at]):
+                if new != test:
+                    tests = [*form.tests[:at], new, *form.tests[at + 1 :]]
+                    node = form.node if holds else _turned(form.node, at)
+                    yield TreeForm(form.signature, tests, node, form.leaves, form.base)
+
+
+def _elements(form: CountForm, args: list[Argument]) -> tuple[torch.Tensor, list[Argument]]:
+    """The rows of all elements of a set, and the arguments with each in the place of its set."""
+    values, weights = args[form.set]
+    row, at = (weights > 0.5).nonzero(as_tuple=True)
+    found = [values[row, at] if place == form.set else x[row] for place, x in enumerate(args)]
+    return row, [*found]
+
+
+def _reaching(node: Node, at: int, held: Array) -> Array:
+    """Which rows come to a test of a tree, by the tests that hold of each, ``[row, test]``."""
+    if isinstance(node, int):
+        return np.zeros(len(held), dtype=np.bool_)
+    test, yes, no = node
+    if test == at:
+        return np.ones(len(held), dtype=np.bool_)
+    found: Array = np.where(held[:, test], _reaching(yes, at, held), _reaching(no, at, held))
+    return found
+
+
+def _turned(node: Node, at: int) -> Node:
+    """A tree in which what follows a test is exchanged."""
+    if isinstance(node, int):
+        return node
+    test, yes, no = node[0], _turned(node[1], at), _turned(node[2], at)
+    return (test, no, yes) if test == at else (test, yes, no)
+
+
+def _separating(
+    readings: Sequence[InputReading], values: Array, held: Array
+) -> Iterator[tuple[Condition, bool]]:
+    """Tests of ``values [row, reading]`` that hold of the rows where another ``held``, or of all others."""
+    if held.all() or not held.any():
+        return
+    for at, reading in enumerate(readings):
+        for holds in (True, False):
+            inside, outside = values[held == holds, at], values[held != holds, at]
+            if (inside == inside[0]).all() and reading.is_discrete and not (outside == inside[0]).any():
+                yield Condition(reading, float(inside[0])), holds
+            if not reading.is_discrete and inside.max() < outside.min():
+                yield Condition(reading, float(inside.max() + outside.min()) / 2, order=True), holds
 
 
 def _enclosing(signature: Signature, given: Answers, true: Array) -> TreeForm:
