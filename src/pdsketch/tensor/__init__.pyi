@@ -35,7 +35,11 @@ from pdsketch.tensor.model import (
     Model as Model,
     explain as explain,
 )
-from pdsketch.tensor.notes import TRAINED as TRAINED, VERDICTS as VERDICTS
+from pdsketch.tensor.notes import (
+    EXAMPLES as EXAMPLES,
+    TRAINED as TRAINED,
+    VERDICTS as VERDICTS,
+)
 from pdsketch.tensor.states.codes import (
     CODEBOOKS as CODEBOOKS,
     CORRECTIONS as CORRECTIONS,

@@ -28,6 +28,8 @@ from pdsketch.tensor.states.codes import (
 
 TRAINED: Final = "trained"
 VERDICTS: Final = "verdicts"
+EXAMPLES: Final = "examples"
+"""On how many answers the rarest case of each form rests."""
 
 
 def wrong_note(notes: Mapping[str, Any], domain: Domain, bound: Mapping[str, Any]) -> str | None:
@@ -62,6 +64,7 @@ def wrong_note(notes: Mapping[str, Any], domain: Domain, bound: Mapping[str, Any
         SAMPLES: is_rows,
         CORRECTIONS: _is_correction,
         CODEBOOKS: is_codebook,
+        EXAMPLES: lambda name, value: name in domain.blanks and type(value) is int and value >= 0,
         COUNTS: lambda _, value: type(value) is int and value > 0,
         SPREAD: is_spread,
         EXPERIENCE: lambda name, value: name in domain.blanks and _is_list(value, _is_record),

@@ -173,9 +173,7 @@ def split_examples(dataset: DeviceDataset, options: Options) -> tuple[Array, Arr
 
 def _report(trainer: Trainer, status: str, total: float) -> Report:
     training = trainer.training
-    found, held_out = examine(
-        training, trainer.train, trainer.held_out, reached=trainer.reached(), evidence=trainer.evidence
-    )
+    found, held_out = examine(training, trainer.train, trainer.held_out, reached=trainer.reached())
     last = trainer.history[-1] if trainer.history else {}
     known = ("goal", "transition", "lookahead", "precondition")
     episodes = training.dataset.episode

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets import BooleanNet
+from pdsketch.tensor import EXAMPLES
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.simplify import Simplified, Simplifier, forget
 from pdsketch.training.losses import Losses
@@ -92,6 +93,7 @@ class Rounds:
         if self.found is not None:
             self.model.load_state_dict(self.kept)
             self.found.place(self.model.blanks)
+        self.model.notes[EXAMPLES] = {} if self.found is None else self.found.evidence
 
 
 def weights_of(model: nn.Module) -> Weights:

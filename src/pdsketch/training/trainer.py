@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal, final
 
@@ -211,11 +210,6 @@ class Trainer:
             if name in settled or (network is not None and any(self._moved(p) for p in network.parameters())):
                 found.append(name)
         return found
-
-    @property
-    def evidence(self) -> Mapping[str, int]:
-        """On how many answers each case of a truth rests, where forms were looked for."""
-        return self.rounds.found.evidence if self.rounds.found is not None else {}
 
     def _moved(self, parameter: Tensor) -> bool:
         state = self.optimiser.state.get(parameter)

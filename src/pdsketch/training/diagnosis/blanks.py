@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import Blank, ValueType
-from pdsketch.tensor import SURE, TRAINED, Callee, Given, Model, doubt_of, formed, is_categorical
+from pdsketch.tensor import EXAMPLES, SURE, TRAINED, Callee, Given, Model, doubt_of, formed, is_categorical
 from pdsketch.training.diagnosis.measures import Judged, Measures, TransitionErrors
 from pdsketch.training.training_set import TrainingSet
 
@@ -215,9 +215,10 @@ class Watched:
         if callee.name in self._watches and 0 not in leading:
             self._watches[callee.name].see(callee, given, leading, result)
 
-    def reports(self, measures: Measures, evidence: Mapping[str, int]) -> dict[str, BlankReport]:
-        """A report on every blank, of the data measured, and of the ``evidence`` for truths."""
-        trained = set(self.training.model.notes.get(TRAINED, ()))
+    def reports(self, measures: Measures) -> dict[str, BlankReport]:
+        """A report on every blank, of the data measured."""
+        notes = self.training.model.notes
+        trained, examples = set(notes.get(TRAINED, ())), notes.get(EXAMPLES, {})
         uses, reports = uses_of(self.training), {}
         for name, blank in self.training.domain.blanks.items():
             network = self.training.model.blanks.network(name)
@@ -230,7 +231,7 @@ class Watched:
             report.form = " if ".join(kinds) or None
             _judge(report, uses[name], measures)
             if report.examples is not None:
-                report.examples = evidence.get(name, report.examples)
+                report.examples = examples.get(name, report.examples)
             reports[name] = report
         return reports
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis.blanks import Watched
@@ -20,21 +20,19 @@ def examine(
     held_out: Array | None = None,
     *,
     reached: Iterable[str] | None = None,
-    evidence: Mapping[str, int] | None = None,
 ) -> tuple[Evaluation, Measures | None]:
     """What is found on some examples of a training set, and measures of those held out, if there are any.
 
     ``training`` holds the model and the data, ``states`` and ``held_out`` are examples of it by their number.
     ``reached`` names the blanks that a fit has just trained on these examples: the model then gets notes of
-    it. None: it was trained on others. ``evidence`` says on how many answers of the rarer kind each truth
-    rests, where the fit has looked.
+    it. None: it was trained on others.
     """
     if reached is not None:
         take_notes(training, states, reached)
     watched, worst = Watched(training), Worst(training)
     with watched.watching():
         found = measure(training, states, watcher=worst)
-    blanks = watched.reports(found, evidence or {})
+    blanks = watched.reports(found)
     if reached is not None:
         note_verdicts(training.model.notes, {name: blank.verdict for name, blank in blanks.items()})
     # Held-out examples come after the reports: what blanks do is told of the examples trained on alone.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
@@ -285,60 +285,21 @@ def summary(name: str, found: Measures) -> list[str]:
 
 # An evaluation as one page of HTML that needs nothing else.
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
-th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right; }
-th { font-weight: 600; } td.word, th.word { text-align: left; }
-code, td.word { font-family: ui-monospace, monospace; font-size: .9em; }
-li.warning { margin: .4rem 0; } li.form { font-family: ui-monospace, monospace; font-size: .9em; }
-"""
+_STYLE = (
+    "body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }"
+)
 
 
 def page(evaluation: Evaluation, model: Model) -> str:
-    """The page: summary, warnings, tables, worst predictions, and each form, written out."""
-    parts = [
-        _tag("h1", f"Evaluation of {model.domain.name}"),
-        *(_tag("p", line.strip()) for line in summary("episodes", evaluation.measures)),
-        _list("Warnings", evaluation.warnings, "warning"),
-        *(_html(table) for table in tables(evaluation.measures, evaluation.blanks)),
-        _words(evaluation),
-        _list("Worst steps", [str(step) for step in evaluation.wrong_steps]),
-        _list("Worst goals", [str(goal) for goal in evaluation.wrong_goals]),
-        _list("Forms", [f"{name}: {form}" for name, form in model.forms.items()], "form"),
-    ]
-    title = escape(model.domain.name)
-    body = "\n".join(part for part in parts if part)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}: evaluation</title>'
-        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
-    )
-
-
-def _tag(name: str, text: str, attributes: str = "") -> str:
-    return f"<{name}{attributes}>{escape(text)}</{name}>"
-
-
-def _list(heading: str, items: Iterable[str], kind: str = "") -> str:
-    listed = "\n".join(_tag("li", item, f' class="{kind}"' if kind else "") for item in items)
-    return f"{_tag('h2', heading)}\n<ul>\n{listed}\n</ul>" if listed else ""
-
-
-def _html(table: Table) -> str:
-    head = "".join(_cell("th", text, i < table.words) for i, text in enumerate(table.columns))
-    rows = "\n".join(
-        f"<tr>{''.join(_cell('td', text, i < table.words) for i, text in enumerate(row))}</tr>"
-        for row in table.rows
-    )
-    return f"{_tag('h2', table.heading)}\n<table>\n<tr>{head}</tr>\n{rows}\n</table>"
-
-
-def _cell(tag: str, text: str, word: bool) -> str:
-    return _tag(tag, text, ' class="word"' if word else "")
-
-
-def _words(evaluation: Evaluation) -> str:
-    """What the verdicts that occur mean."""
+    """The page: the report, each form written out, and what the verdicts that occur mean."""
+    name = escape(model.domain.name)
+    listed = escape("\n".join(f"{blank}: {form}" for blank, form in model.forms.items()))
+    forms = f"<h2>Forms</h2>\n<pre>{listed}</pre>\n" if listed else ""
     said = dict.fromkeys(report.verdict for report in evaluation.blanks.values())
-    items = "\n".join(f"<dt><code>{verdict}</code></dt>{_tag('dd', MEANINGS[verdict])}" for verdict in said)
-    return f"<dl>\n{items}\n</dl>" if items else ""
+    meanings = "".join(f"<dt><code>{word}</code></dt><dd>{escape(MEANINGS[word])}</dd>" for word in said)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}: evaluation</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n<h1>Evaluation of {name}</h1>\n"
+        f"<pre>{escape(str(evaluation))}</pre>\n{forms}"
+        f"<dl>{meanings}</dl>\n</body></html>\n"
+    )

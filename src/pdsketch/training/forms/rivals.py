@@ -3,7 +3,7 @@ answers each case of a form rests.
 
 Together with the form they are what is left of a version space (Mitchell, 1982): where all say the same, the
 data decide; where they differ, nothing that was seen does. Only what is about as short to describe counts;
-like blanks, of one signature, say together what is short.
+like blanks, which are asked the same, say together what is short.
 """
 
 from __future__ import annotations
@@ -71,26 +71,21 @@ def possible(signature: Signature, asked: list[Argument]) -> list[Argument]:
 
 def alternatives(
     own: BlankForm, given: Answers, asked: list[Argument], kin: Sequence[BlankForm] = ()
-) -> list[list[BlankForm]]:
+) -> list[BlankForm]:
     """Forms that agree with ``own`` on all answers that mattered, and not on all that may be ``asked``; of
-    those that answer alike the simplest. The forms of like blanks, ``kin``, are tried, too.
+    those that answer alike the simplest, the simplest first.
 
-    Lists of which one each is wanted: of truths those that are true most seldom, and those that are true most
-    often; then all, the simplest first.
+    ``given`` are the answers; the forms of like blanks, ``kin``, are tried, too.
     """
-    signature, seen = own.signature, {_said(own, asked)}
-    found: list[tuple[float, BlankForm]] = []
-    forms = [*_fitting(signature, given), *_swapped(own, given.args), *kin]
+    seen, found = {_said(own, asked)}, list[BlankForm]()
+    forms = [*_fitting(own.signature, given), *_swapped(own, given.args)]
+    forms += [form for form in kin if form.signature == own.signature]
     for form in sorted(forms, key=lambda one: one.cost - shared(one, kin)):
-        if _wrong(form, given) > (FAR if signature.output.prim == "float" else 1e-9):
-            continue
-        said = _said(form, asked)
-        if said not in seen:
+        far = FAR if form.signature.output.prim == "float" else 1e-9
+        if _wrong(form, given) <= far and (said := _said(form, asked)) not in seen:
             seen.add(said)
-            found.append((float((form(*asked) > 0.5).float().mean()), form))
-    cheap = [form for _, form in found]
-    listed = [form for _, form in sorted(found, key=lambda one: one[0])]
-    return [listed, listed[::-1], cheap] if signature.output == Spec("bool") else [cheap]
+            found.append(form)
+    return found
 
 
 # -- what like blanks share ---------------------------------------------------------------
@@ -102,7 +97,7 @@ def shared(form: BlankForm, kin: Sequence[BlankForm]) -> float:
     Which readings it has is drawn as theirs was (Krichevsky and Trofimov, 1981), and the very form of one of
     them is told by naming that one.
     """
-    if any(form.as_json() == one.as_json() for one in kin):
+    if any(form.signature == one.signature and form.as_json() == one.as_json() for one in kin):
         return form.cost - 1.0
     return log2(1 + 2 * sum(reads(form) == reads(one) for one in kin)) / BITS
 

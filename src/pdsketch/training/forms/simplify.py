@@ -245,7 +245,8 @@ class Simplifier:
             alike = [name]
             if isinstance(inner, BlankForm):
                 kin, read = self._kin(name), reads(inner)
-                alike += [one for one, form in kin.items() if one in own and reads(form) == read]
+                same = [one for one, form in kin.items() if form.signature == inner.signature]
+                alike += [one for one in same if one in own and reads(kin[one]) == read]
             found[blank] = min(sum(own[one] for one in alike), found.get(blank, len(self.train)))
         return found
 
@@ -524,26 +525,27 @@ class Simplifier:
         def price(form: BlankForm) -> float:
             return self._price(name, form) - shared(form, kin)
 
-        most = price(kept) + MOST_DEARER
-        for listed in alternatives(kept, given, possible(kept.signature, self._seen[name]), kin):
-            plausible = [one for one in listed if one not in found and price(one) <= most]
-            for form in plausible[:MOST_RIVALS]:
-                slot.inner = form
-                if len(found) < MOST_RIVALS and (now is None or self.judge().within(now)):
-                    found.append(form)
-                    break
+        most, asked_ = price(kept) + MOST_DEARER, possible(kept.signature, self._seen[name])
+        rivals = [one for one in alternatives(kept, given, asked_, kin) if price(one) <= most]
+        if kept.signature.output == Spec("bool"):  # both ends first: what is true most seldom, and most often
+            rivals.sort(key=lambda form: float((form(*asked_) > 0.5).float().mean()))
+            rivals = [*rivals[:1], *rivals[:0:-1]]
+        for form in rivals[: 2 * MOST_RIVALS]:
+            slot.inner = form
+            if len(found) < MOST_RIVALS and (now is None or self.judge().within(now)):
+                found.append(form)
         slot.inner = min([kept, *found], key=price)
         most = price(slot.inner) + MOST_DEARER
         return tuple(form for form in [kept, *found] if form is not slot.inner and price(form) <= most)
 
     def _kin(self, name: str) -> dict[str, BlankForm]:
-        """The forms of like blanks: those with the same signature that are asked the same."""
-        own = self.slots[name].signature, self._asks[name]
+        """The forms of like blanks: those that are asked the same."""
+        own = self.slots[name].signature.inputs, self._asks[name]
         return {
             other: slot.inner
             for other, slot in self.slots.items()
             if other != name
-            and (slot.signature, self._asks[other]) == own
+            and (slot.signature.inputs, self._asks[other]) == own
             and isinstance(slot.inner, BlankForm)
         }
 
