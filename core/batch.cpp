@@ -10,7 +10,7 @@ namespace pds {
 namespace {
 
 void search_one(const Posed& posed, std::span<const Phase> phases, Solved& found, Limits& limits) {
-    Narrowed narrowed = narrow(*posed.draft, *posed.goal, Start{posed.init, {}}, limits);
+    Narrowed narrowed = narrow(*posed.draft, posed.goal, Start{posed.init, {}}, limits);
     if (!narrowed.solvable) return;
     std::vector<double> costs = narrowed.task.costs;
     Schedule schedule(std::move(narrowed.task), phases, posed.most_expansions, std::move(costs));

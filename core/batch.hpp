@@ -6,10 +6,10 @@
 
 namespace pds {
 
-// A draft with a goal, from an initial state. The draft and the goal may be shared.
+// A draft with a goal, from an initial state. The draft may be shared.
 struct Posed {
     const Draft* draft;
-    const Goal* goal;
+    Goal goal;
     std::span<const std::uint8_t> init;
     std::int64_t most_expansions;
 };

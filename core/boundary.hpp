@@ -32,6 +32,25 @@ std::int32_t guarded(Function function) {
     return PDS_ERROR;
 }
 
+template <typename T>
+std::span<const T> span_of(const T* given, std::int64_t n) {
+    return {given, static_cast<std::size_t>(n)};
+}
+
+inline RowsView view_of(const pds_rows& given) {
+    const auto starts = span_of(given.starts, given.n + 1);
+    return {starts, span_of(given.items, starts.back())};
+}
+
+inline Goal goal_of(const pds_goal_arrays& given) {
+    return {span_of(given.literals, given.n_literals),
+            given.possible != 0,
+            static_cast<int>(given.n_facts),
+            given.layer,
+            span_of(given.axiom_heads, given.n_axioms),
+            view_of(given.axiom_bodies)};
+}
+
 inline Rows rows_of(const pds_rows& given) {
     Rows rows;
     rows.starts.assign(given.starts, given.starts + given.n + 1);
@@ -43,11 +62,7 @@ Task task_of(const pds_task& given);
 
 }  // namespace pds
 
-// What the opaque pointers point to that several parts of the interface read.
+// What an opaque pointer points to that several parts of the interface read.
 struct pds_draft {
     pds::Draft draft;
-};
-
-struct pds_goal {
-    pds::Goal goal;
 };

@@ -49,12 +49,12 @@ public:
 // A goal for a draft, with derived facts of its own behind those of the draft. Bodies of their axioms are over
 // facts before the head, so that each stands in a layer of its own, from `layer` on.
 struct Goal {
-    std::vector<Id> literals;
-    bool possible = true;
-    int n_facts = 0;
-    Id layer = 0;
-    std::vector<Id> axiom_heads;
-    Rows axiom_bodies;
+    std::span<const Id> literals;
+    bool possible;
+    int n_facts;
+    Id layer;
+    std::span<const Id> axiom_heads;
+    RowsView axiom_bodies;
 };
 
 // The initial truth of the draft's first facts; all others are false. Those that are free may be false, too.

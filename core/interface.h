@@ -48,7 +48,7 @@ typedef struct {
 } pds_task;
 
 /* Raised with every change of the interface: the library and its caller must be of one make. */
-#define PDS_VERSION 5
+#define PDS_VERSION 6
 
 PDS_EXPORT int32_t pds_version(void);
 PDS_EXPORT const char* pds_last_error(void);
@@ -123,7 +123,6 @@ typedef struct {
 } pds_goal_arrays;
 
 typedef struct pds_draft pds_draft;
-typedef struct pds_goal pds_goal;
 typedef struct pds_narrowed pds_narrowed;
 
 /* A narrowed task: arrays of the pds_narrowed, which lie there until it is freed. `kept` are facts of the draft
@@ -139,13 +138,11 @@ typedef struct {
 
 PDS_EXPORT int32_t pds_draft_new(const pds_draft_arrays* given, pds_draft** made, const pds_limits* limits);
 PDS_EXPORT void pds_draft_free(pds_draft* draft);
-PDS_EXPORT int32_t pds_goal_new(const pds_goal_arrays* given, pds_goal** made, const pds_limits* limits);
-PDS_EXPORT void pds_goal_free(pds_goal* goal);
 
 /* `init` is the truth of the draft's first `n_init` facts; the `n_free` first may be false though they are true,
  * where `free_facts` says so. */
-PDS_EXPORT int32_t pds_narrow(const pds_draft* draft, const pds_goal* goal, int64_t n_init, const uint8_t* init,
-                              int64_t n_free, const uint8_t* free_facts, pds_narrowed** made,
+PDS_EXPORT int32_t pds_narrow(const pds_draft* draft, const pds_goal_arrays* goal, int64_t n_init,
+                              const uint8_t* init, int64_t n_free, const uint8_t* free_facts, pds_narrowed** made,
                               pds_narrowed_arrays* found, const pds_limits* limits);
 PDS_EXPORT void pds_narrowed_free(pds_narrowed* narrowed);
 
@@ -192,7 +189,7 @@ PDS_EXPORT int32_t pds_states_apply(pds_states* states, int32_t op, uint8_t* fac
 
 typedef struct {
     const pds_draft* draft;
-    const pds_goal* goal;
+    const pds_goal_arrays* goal;
     const uint8_t* init;
     int64_t n_init, most_expansions;
 } pds_posed;

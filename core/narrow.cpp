@@ -9,8 +9,8 @@ namespace pds {
 
 namespace {
 
-bool contradicts_itself(const std::vector<Id>& literals) {
-    std::vector<Id> sorted(literals);
+bool contradicts_itself(std::span<const Id> literals) {
+    std::vector<Id> sorted(literals.begin(), literals.end());
     std::sort(sorted.begin(), sorted.end());
     return std::any_of(sorted.begin(), sorted.end(), [&](Id literal) {
         return !(literal & 1) && std::binary_search(sorted.begin(), sorted.end(), literal ^ 1);

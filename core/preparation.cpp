@@ -9,16 +9,6 @@
 namespace pds {
 namespace {
 
-RowsView view_of(const pds_rows& given) {
-    const std::span<const Id> starts(given.starts, static_cast<std::size_t>(given.n + 1));
-    return {starts, {given.items, static_cast<std::size_t>(starts.back())}};
-}
-
-template <typename T>
-std::span<const T> span_of(const T* given, std::int64_t n) {
-    return {given, static_cast<std::size_t>(n)};
-}
-
 DraftArrays arrays_of(const pds_draft_arrays& given) {
     return {view_of(given.preconditions),
             span_of(given.costs, given.preconditions.n),
@@ -93,29 +83,13 @@ int32_t pds_draft_new(const pds_draft_arrays* given, pds_draft** made, const pds
 
 void pds_draft_free(pds_draft* draft) { delete draft; }
 
-int32_t pds_goal_new(const pds_goal_arrays* given, pds_goal** made, const pds_limits* limits) {
-    return pds::guarded([&] {
-        pds::Limits(*limits).look();
-        const auto literals = pds::span_of(given->literals, given->n_literals);
-        const auto heads = pds::span_of(given->axiom_heads, given->n_axioms);
-        *made = new pds_goal{pds::Goal{{literals.begin(), literals.end()},
-                                       given->possible != 0,
-                                       static_cast<int>(given->n_facts),
-                                       given->layer,
-                                       {heads.begin(), heads.end()},
-                                       pds::rows_of(given->axiom_bodies)}};
-    });
-}
-
-void pds_goal_free(pds_goal* goal) { delete goal; }
-
-int32_t pds_narrow(const pds_draft* draft, const pds_goal* goal, int64_t n_init, const uint8_t* init, int64_t n_free,
-                   const uint8_t* free_facts, pds_narrowed** made, pds_narrowed_arrays* found,
+int32_t pds_narrow(const pds_draft* draft, const pds_goal_arrays* goal, int64_t n_init, const uint8_t* init,
+                   int64_t n_free, const uint8_t* free_facts, pds_narrowed** made, pds_narrowed_arrays* found,
                    const pds_limits* limits) {
     return pds::guarded([&] {
         pds::Limits own(*limits);
         const pds::Start start{pds::span_of(init, n_init), pds::span_of(free_facts, n_free)};
-        auto narrowed = std::make_unique<pds_narrowed>(pds::narrow(draft->draft, goal->goal, start, own));
+        auto narrowed = std::make_unique<pds_narrowed>(pds::narrow(draft->draft, pds::goal_of(*goal), start, own));
         const pds::Narrowed& own_arrays = narrowed->narrowed;
         found->task = pds::given_of(own_arrays.task);
         found->kept = own_arrays.kept.data();

@@ -105,7 +105,7 @@ int32_t pds_search_new(const pds_task* task, const pds_phase* given_phases, int6
         const auto own_costs = costs_of(*task, costs);
         std::vector<double> heuristic_costs(own_costs.begin(), own_costs.end());
         if (!costs) heuristic_costs = own.costs;
-        std::vector<Phase> phases = phases_of({given_phases, static_cast<std::size_t>(n_phases)}, per_effect != 0);
+        std::vector<Phase> phases = phases_of(span_of(given_phases, n_phases), per_effect != 0);
         const std::span<const Phase> all(phases);  // which stays where it is when the vector is moved
         *made = new pds_search{std::move(phases), {std::move(own), all, most_expansions, std::move(heuristic_costs)}};
     });
@@ -167,11 +167,11 @@ int32_t pds_search_many(const pds_posed* given, int64_t n, const pds_phase* phas
         std::vector<Posed> posed;
         for (const pds_posed& each : std::span(given, n))
             posed.push_back({&each.draft->draft,
-                             &each.goal->goal,
-                             {each.init, static_cast<std::size_t>(each.n_init)},
+                             goal_of(*each.goal),
+                             span_of(each.init, each.n_init),
                              each.most_expansions});
         auto plans = std::make_unique<pds_plans>();
-        plans->solved = search_many(posed, phases_of({phases, static_cast<std::size_t>(n_phases)}, per_effect != 0),
+        plans->solved = search_many(posed, phases_of(span_of(phases, n_phases), per_effect != 0),
                                     n_threads, *limits);
         for (const Solved& each : plans->solved)
             *found++ = {each.ended,

@@ -13,12 +13,11 @@ from tests.task.tidy import untidy
 
 from pdsketch.abstract.abstraction import Abstraction
 from pdsketch.abstract.optimistic.compile import compile_optimistic
-from pdsketch.core import States
+from pdsketch.core import States, Task
 from pdsketch.heuristics.evaluator import EngineEvaluator
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.semantics import bind
 from pdsketch.task.grounding import ground
-from pdsketch.task.task import Task
 
 Bits = frozenset[int]
 Successors = Callable[[Bits], Iterator[tuple[int, Bits]]]

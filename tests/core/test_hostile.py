@@ -11,10 +11,8 @@ import pytest
 
 from pdsketch import core
 from pdsketch.budget import UNLIMITED, Budget, OutOfMemoryError, OutOfTimeError, resident
-from pdsketch.core import CSR, Phase, PreparedDraft, PreparedGoal
+from pdsketch.core import CSR, Draft, Phase, PreparedDraft, PreparedGoal, Task
 from pdsketch.core.rows import csr_of, starts_of
-from pdsketch.task.draft import Draft
-from pdsketch.task.task import Task
 
 WIDE = 2100
 MANY = 10_000_000
@@ -73,7 +71,7 @@ def chained(n):
         axiom_bodies=csr_of([]),
         goal=facts[-1:],
         possible=True,
-        groups=(),
+        groups=csr_of([]),
     )
 
 
@@ -83,8 +81,8 @@ START[0] = True
 
 def narrowed(budget):
     """The task of ten million facts, within a budget, from the state in which the first is true."""
-    draft = PreparedDraft(DRAFT, np.zeros(MANY, np.bool_), np.zeros(MANY, np.int32), csr_of([]), budget)
-    goal = PreparedGoal(DRAFT.goal, np.zeros(0, np.int32), csr_of([]), possible=True, n_facts=0, layer=0)
+    draft = PreparedDraft(DRAFT, np.zeros(MANY, np.bool_), np.zeros(MANY, np.int32), budget)
+    goal = PreparedGoal(DRAFT.goal, possible=True)
     return core.narrow(draft, goal, START, np.zeros(0, np.bool_), budget)
 
 

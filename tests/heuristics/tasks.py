@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pdsketch.core import Task
 from pdsketch.core.rows import csr_of
-from pdsketch.task.task import Task
 
 
 def make_task(facts, init, goal, operators, *, derived="", axioms=()):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from pdsketch.core import Draft
 from pdsketch.core.rows import csr_of
-from pdsketch.task.draft import Draft
 
 
 @st.composite
@@ -46,7 +46,7 @@ def drafts(draw, *, recursive=False, unit=False):
         axiom_bodies=csr_of([body for _, body in axioms]),
         goal=np.array(draw(st.lists(every, max_size=3)), np.int32),
         possible=draw(st.sampled_from([True, True, True, False])),
-        groups=(),
+        groups=csr_of([]),
     )
     init = np.zeros(len(derived), np.bool_)
     init[:n_basic] = draw(st.lists(st.booleans(), min_size=n_basic, max_size=n_basic))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from itertools import count
 
-from pdsketch.task.task import Task
+from pdsketch.core import Task
 
 State = frozenset[int]
 

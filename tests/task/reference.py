@@ -21,7 +21,7 @@ class Left:
 
 
 def narrowed(draft, facts, axioms=()):
-    """The task that `pdsketch.task.narrowing` promises, a list for each field of `Narrowed`.
+    """The task that `core/narrow.hpp` promises, a list for each field of `Narrowed` and its task.
 
     ``axioms`` are further ones, of a goal; ``facts`` describe all facts.
     """

@@ -9,8 +9,8 @@ from tests.strategies.oracle import reachable
 from tests.strategies.sample import Sample
 from tests.task.interpreter import optimum
 
+from pdsketch.core import Task
 from pdsketch.task.grounding import ground
-from pdsketch.task.task import Task
 
 
 def sample(domain: str, problem: str, types: str = "") -> Sample:

@@ -12,10 +12,9 @@ from tests.task import reference
 from tests.task.drafts import drafts
 
 from pdsketch.budget import Budget, OutOfMemoryError, OutOfTimeError, current
-from pdsketch.core import narrow
+from pdsketch.core import Draft, PreparedDraft, PreparedGoal, narrow
 from pdsketch.core.rows import CSR, csr_of
-from pdsketch.task.draft import Draft
-from pdsketch.task.narrowing import Facts, prepare, prepare_goal, simplify
+from pdsketch.task.grounding import Facts, simplify
 
 NONE = np.zeros(0, np.bool_)
 
@@ -28,7 +27,7 @@ def simplified(draft, derived, layer, init):
 
 def check(found, expected):
     for name, other in expected.items():
-        own = getattr(found, name)
+        own = getattr(found if name in found._fields else found.task, name)
         if isinstance(own, CSR):
             own = [row.tolist() for row in own]
         assert (own.tolist() if isinstance(own, np.ndarray) else own) == other, name
@@ -43,7 +42,7 @@ def test_what_is_left_of_a_draft_is_what_the_reference_leaves(drawn, data):
     n_ops = len(draft.rules)
     if n_ops > 1 and data.draw(st.booleans()):
         first = data.draw(st.integers(1, n_ops - 1))
-        draft = replace(draft, groups=(np.arange(first), np.arange(first, n_ops)))
+        draft = replace(draft, groups=csr_of([range(first), range(first, n_ops)]))
     facts = Facts(init, free, derived, layer)
     check(simplify(draft, facts, current()), reference.narrowed(draft, facts))
 
@@ -69,8 +68,9 @@ def test_a_goal_may_be_added_with_facts_of_its_own(drawn, data):
         np.concatenate([derived, np.ones(top - n, np.bool_)]),
         np.concatenate([layer, np.arange(9, 9 + top - n, dtype=np.int32)]).astype(np.int32),
     )
-    goal = prepare_goal(wanted.goal, axioms, possible=draft.possible, n_facts=top - n, layer=9)
-    prepared = prepare(draft, derived, layer, current())
+    heads, bodies = np.array([head for head, _ in axioms]), csr_of([body for _, body in axioms])
+    goal = PreparedGoal(wanted.goal, heads, bodies, possible=draft.possible, n_facts=top - n, layer=9)
+    prepared = PreparedDraft(draft, derived, layer, current())
     expected = reference.narrowed(wanted, more, axioms)
     for _ in range(2):  # what was made ready is not used up
         check(narrow(prepared, goal, init, NONE, current()), expected)
@@ -90,7 +90,7 @@ def long_chain(n):
         axiom_bodies=csr_of([]),
         goal=np.array([2 * n], np.int32),
         possible=True,
-        groups=(),
+        groups=csr_of([]),
     )
     init = np.arange(n + 1) == 0
     return draft, Facts(init, np.zeros_like(init), np.zeros_like(init), np.zeros(n + 1, np.int32))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pdsketch.task.task import Task
+from pdsketch.core import Task
 
 
 def untidy(task: Task) -> str | None:

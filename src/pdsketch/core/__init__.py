@@ -6,64 +6,6 @@ was reached, or a `KeyboardInterrupt`: calls from the main thread are run in
 a thread of their own, so that signals are heard meanwhile.
 """
 
-from pdsketch.core.arrays import Bools, Floats, Ints, Longs
-from pdsketch.core.library import library
-from pdsketch.core.preparation import (
-    Join,
-    Narrowed,
-    PreparedDraft,
-    PreparedGoal,
-    States,
-    narrow,
-)
-from pdsketch.core.rows import CSR, csr_of, distinct, gather, group, owners_of, repeated, starts_of
-from pdsketch.core.searching import (
-    ENOUGH,
-    ESTIMATES,
-    EXHAUSTED,
-    PAUSED,
-    SOLVED,
-    Phase,
-    Posed,
-    Search,
-    SearchColumns,
-    Solved,
-    TaskEvaluator,
-    TaskSearchProgress,
-    search_many,
-)
+from pdsketch.doors import open_door
 
-__all__ = [
-    "CSR",
-    "ENOUGH",
-    "ESTIMATES",
-    "EXHAUSTED",
-    "PAUSED",
-    "SOLVED",
-    "Bools",
-    "Floats",
-    "Ints",
-    "Join",
-    "Longs",
-    "Narrowed",
-    "Phase",
-    "Posed",
-    "PreparedDraft",
-    "PreparedGoal",
-    "Search",
-    "SearchColumns",
-    "Solved",
-    "States",
-    "TaskEvaluator",
-    "TaskSearchProgress",
-    "csr_of",
-    "distinct",
-    "gather",
-    "group",
-    "library",
-    "narrow",
-    "owners_of",
-    "repeated",
-    "search_many",
-    "starts_of",
-]
+__getattr__, __dir__ = open_door(__name__, __file__)

@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping
 from ctypes import Structure, byref, c_char_p, c_double, c_int32, c_int64, c_void_p
 from functools import cache
 from math import inf
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import UNLIMITED, Budget, LimitError, OutOfMemoryError, OutOfTimeError
 from pdsketch.core.rows import CSR
+from pdsketch.core.task import Task
 from pdsketch.lang import error
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Of the interface; the library must say the same."""
 
 _DONE, _OUT_OF_TIME, _OUT_OF_MEMORY, _INTERRUPTED = range(4)
@@ -28,35 +29,6 @@ LIMITS: Final[dict[int, type[LimitError]]] = {_OUT_OF_TIME: OutOfTimeError, _OUT
 """What each answer that names a limit raises."""
 
 Array = NDArray[Any]
-
-
-class GroundedTask(Protocol):
-    """What the engine reads of a `Task`."""
-
-    @property
-    def n_facts(self) -> int: ...  # noqa: D102
-    @property
-    def n_basic(self) -> int: ...  # noqa: D102
-    @property
-    def init(self) -> Array: ...  # noqa: D102
-    @property
-    def goal(self) -> Array: ...  # noqa: D102
-    @property
-    def costs(self) -> Array: ...  # noqa: D102
-    @property
-    def preconditions(self) -> CSR: ...  # noqa: D102
-    @property
-    def effects(self) -> CSR: ...  # noqa: D102
-    @property
-    def conditions(self) -> CSR: ...  # noqa: D102
-    @property
-    def heads(self) -> CSR: ...  # noqa: D102
-    @property
-    def axiom_heads(self) -> Array: ...  # noqa: D102
-    @property
-    def axiom_bodies(self) -> CSR: ...  # noqa: D102
-    @property
-    def axiom_layers(self) -> Array: ...  # noqa: D102
 
 
 # The structures of `core/interface.h`.
@@ -164,7 +136,7 @@ class Arrays:
             len(rows.starts) - 1, self.at(rows.starts, np.int32), self.at(rows.items, np.int32)
         )
 
-    def task(self, task: GroundedTask) -> TaskStructure:
+    def task(self, task: Task) -> TaskStructure:
         """A grounded task."""
         return TaskStructure(
             task.n_facts,

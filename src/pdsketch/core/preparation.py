@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from ctypes import Structure, byref, c_int32, c_int64, c_void_p
-from typing import Any, Final, NamedTuple, Protocol, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from pdsketch.budget import UNLIMITED, Budget
 from pdsketch.core.library import (
     Array,
     Arrays,
-    GroundedTask,
     Owned,
     RowsStructure,
     TaskStructure,
@@ -21,14 +19,13 @@ from pdsketch.core.library import (
     declare,
     function,
 )
-from pdsketch.core.rows import CSR
+from pdsketch.core.rows import CSR, csr_of
+from pdsketch.core.task import Draft, Program, Task
 
 declare(
     {
         "pds_draft_new": (c_int32, [c_void_p] * 3),
         "pds_draft_free": (None, [c_void_p]),
-        "pds_goal_new": (c_int32, [c_void_p] * 3),
-        "pds_goal_free": (None, [c_void_p]),
         "pds_narrow": (c_int32, [c_void_p] * 2 + [c_int64, c_void_p] * 2 + [c_void_p] * 3),
         "pds_narrowed_free": (None, [c_void_p]),
         "pds_join_new": (c_int32, [c_void_p] * 3),
@@ -49,6 +46,9 @@ declare(
 
 _BRIEF: Final = 1 << 16
 """So many items take some milliseconds."""
+
+_NONE: Final[Array] = np.zeros(0, np.int32)
+_EMPTY: Final = csr_of([])
 
 
 class _DraftArrays(Structure):
@@ -105,80 +105,30 @@ class _Program(Structure):
     ]
 
 
-class JoinProgram(Protocol):
-    """What the engine reads of a `Program`."""
-
-    @property
-    def code(self) -> Array: ...  # noqa: D102
-    @property
-    def untriggered(self) -> int: ...  # noqa: D102
-    @property
-    def widths(self) -> Sequence[tuple[int, ...]]: ...  # noqa: D102
-    @property
-    def n_args(self) -> int: ...  # noqa: D102
-    @property
-    def n_indexes(self) -> int: ...  # noqa: D102
-    @property
-    def n_variables(self) -> int: ...  # noqa: D102
-    @property
-    def n_matched(self) -> int: ...  # noqa: D102
-    @property
-    def n_pointers(self) -> int: ...  # noqa: D102
-
-
-class DraftedTask(Protocol):
-    """What the engine reads of a `Draft`."""
-
-    @property
-    def preconditions(self) -> CSR: ...  # noqa: D102
-    @property
-    def costs(self) -> Array: ...  # noqa: D102
-    @property
-    def owners(self) -> Array: ...  # noqa: D102
-    @property
-    def conditions(self) -> CSR: ...  # noqa: D102
-    @property
-    def heads(self) -> CSR: ...  # noqa: D102
-    @property
-    def axiom_heads(self) -> Array: ...  # noqa: D102
-    @property
-    def axiom_bodies(self) -> CSR: ...  # noqa: D102
-
-
 class Narrowed(NamedTuple):
     """A task without names, made of a draft, see `core/narrow.hpp`.
 
-    ``kept`` are the facts of the draft that are left, ``chosen`` the operators; in ``init`` derived facts are
-    false. ``possible`` says of every literal of the draft whether it can hold. An impossible goal leaves what
-    of the goal can never hold, with nothing that could reach it.
+    ``kept`` are the facts of the draft that are left, ``chosen`` the operators; in the initial state derived
+    facts are false. ``possible`` says of every literal of the draft whether it can hold. An impossible goal
+    leaves what of the goal can never hold, with nothing that could reach it.
     """
 
     solvable: bool
     kept: Array
-    n_basic: int
-    init: Array
-    goal: Array
     chosen: Array
-    costs: Array
-    preconditions: CSR
-    effects: CSR
-    conditions: CSR
-    heads: CSR
-    axiom_heads: Array
-    axiom_bodies: CSR
-    axiom_layers: Array
     possible: Array
+    task: Task
 
 
 @final
 class PreparedDraft(Owned):
     """A draft, ready to be narrowed.
 
-    Of the facts of ``draft``, ``derived`` says which are, and ``layer`` in which layer of axioms. ``groups``
-    are operators that are one ground action; ``budget`` bounds the making.
+    Of the facts of ``draft``, ``derived`` says which are, and ``layer`` in which layer of axioms; ``budget``
+    bounds the making.
     """
 
-    def __init__(self, draft: DraftedTask, derived: Array, layer: Array, groups: CSR, budget: Budget) -> None:
+    def __init__(self, draft: Draft, derived: Array, layer: Array, budget: Budget) -> None:
         super().__init__("pds_draft_free")
         self._arrays = own = Arrays()  # which the library reads as long as this lives
         given = _DraftArrays(
@@ -194,7 +144,7 @@ class PreparedDraft(Owned):
             own.rows(draft.axiom_bodies),
             own.at(derived, np.uint8),
             own.at(layer, np.int32),
-            own.rows(groups),
+            own.rows(draft.groups),
         )
         rows = (draft.preconditions, draft.conditions, draft.heads, draft.axiom_bodies)
         self.size = len(derived) + sum(len(each.items) for each in rows)
@@ -202,7 +152,7 @@ class PreparedDraft(Owned):
 
 
 @final
-class PreparedGoal(Owned):
+class PreparedGoal:
     """A goal for a draft: ``literals``, and ``n_facts`` derived facts of its own with their axioms.
 
     The bodies of the axioms, ``axiom_heads`` with ``axiom_bodies``, are over facts before the head, and each
@@ -212,16 +162,15 @@ class PreparedGoal(Owned):
     def __init__(
         self,
         literals: Array,
-        axiom_heads: Array,
-        axiom_bodies: CSR,
+        axiom_heads: Array = _NONE,
+        axiom_bodies: CSR = _EMPTY,
         *,
         possible: bool,
-        n_facts: int,
-        layer: int,
+        n_facts: int = 0,
+        layer: int = 0,
     ) -> None:
-        super().__init__("pds_goal_free")
-        own = Arrays()
-        given = _GoalArrays(
+        self._arrays = own = Arrays()  # which the library reads as long as this lives
+        self.given = _GoalArrays(
             len(literals),
             n_facts,
             len(axiom_heads),
@@ -231,7 +180,6 @@ class PreparedGoal(Owned):
             own.at(axiom_heads, np.int32),
             own.rows(axiom_bodies),
         )
-        call("pds_goal_new", byref(given), byref(self.handle), brief=len(axiom_bodies.items) < _BRIEF)
 
 
 def narrow(draft: PreparedDraft, goal: PreparedGoal, init: Array, free: Array, budget: Budget) -> Narrowed:
@@ -243,26 +191,31 @@ def narrow(draft: PreparedDraft, goal: PreparedGoal, init: Array, free: Array, b
     state = (len(init), own.at(init, np.uint8), len(free), own.at(free, np.uint8))
     places = (byref(made.handle), byref(found))
     brief = draft.size < _BRIEF
-    call("pds_narrow", draft.handle, goal.handle, *state, *places, budget=budget, brief=brief)
+    call("pds_narrow", draft.handle, byref(goal.given), *state, *places, budget=budget, brief=brief)
     task = found.task
     whole = np.zeros(task.n_facts, np.bool_)
     whole[: task.n_basic] = _copied(task.init, task.n_basic, np.bool_)
+    nameless = Task(
+        facts=(),
+        n_basic=task.n_basic,
+        init=whole,
+        goal=_copied(task.goal, task.n_goal, np.int32),
+        operators=(),
+        costs=_copied(task.costs, task.n_operators, np.float64),
+        preconditions=_copied_rows(task.preconditions),
+        effects=_copied_rows(task.effects),
+        conditions=_copied_rows(task.conditions),
+        heads=_copied_rows(task.heads),
+        axiom_heads=_copied(task.axiom_heads, task.n_axioms, np.int32),
+        axiom_bodies=_copied_rows(task.axiom_bodies),
+        axiom_layers=_copied(task.axiom_layers, task.n_axioms, np.int32),
+    )
     return Narrowed(
         bool(found.solvable),
         _copied(found.kept, task.n_facts, np.int32),
-        task.n_basic,
-        whole,
-        _copied(task.goal, task.n_goal, np.int32),
         _copied(found.chosen, task.n_operators, np.int32),
-        _copied(task.costs, task.n_operators, np.float64),
-        _copied_rows(task.preconditions),
-        _copied_rows(task.effects),
-        _copied_rows(task.conditions),
-        _copied_rows(task.heads),
-        _copied(task.axiom_heads, task.n_axioms, np.int32),
-        _copied_rows(task.axiom_bodies),
-        _copied(task.axiom_layers, task.n_axioms, np.int32),
         _copied(found.possible, found.n_literals, np.bool_),
+        nameless,
     )
 
 
@@ -285,7 +238,7 @@ class Join(Owned):
     ``facts`` are rows, the address of a relation and arguments; the first ``n_static`` never change.
     """
 
-    def __init__(self, program: JoinProgram, facts: Array, n_static: int, budget: Budget) -> None:
+    def __init__(self, program: Program, facts: Array, n_static: int, budget: Budget) -> None:
         super().__init__("pds_join_free")
         own, widths = Arrays(), [sum(cells) for cells in program.widths]
         given = _Program(
@@ -344,7 +297,7 @@ class Join(Owned):
 class States(Owned):
     """The states of a task, one at a time: the truth of all facts, derived ones included."""
 
-    def __init__(self, task: GroundedTask, budget: Budget = UNLIMITED) -> None:
+    def __init__(self, task: Task, budget: Budget = UNLIMITED) -> None:
         super().__init__("pds_states_free")
         own = Arrays()
         self._n_basic, self._n_facts, self._n_operators = task.n_basic, task.n_facts, len(task.costs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from ctypes import Structure, byref, c_double, c_int32, c_int64, c_void_p
 from math import inf
@@ -10,8 +11,9 @@ from typing import Any, Final, NamedTuple, final
 import numpy as np
 
 from pdsketch.budget import Budget, LimitError
-from pdsketch.core.library import LIMITS, Array, Arrays, GroundedTask, Owned, call, declare, function
+from pdsketch.core.library import LIMITS, Array, Arrays, Owned, call, declare, function
 from pdsketch.core.preparation import PreparedDraft, PreparedGoal
+from pdsketch.core.task import Task
 
 declare(
     {
@@ -43,7 +45,7 @@ _BRIEF: Final = 1 << 20
 """So many conditions are looked at in some milliseconds."""
 
 
-def _size(task: GroundedTask) -> int:
+def _size(task: Task) -> int:
     """About how many conditions an evaluation looks at, or how many items making it ready does."""
     rows = (task.preconditions, task.effects, task.conditions, task.heads, task.axiom_bodies)
     return sum(len(each.items) for each in rows) + task.n_facts
@@ -57,26 +59,12 @@ class _Phase(Structure):
     ]
 
 
-class TaskSearchProgress(Structure):
-    """How far a search came, see `core/interface.h`."""
+class _Progress(Structure):
+    _fields_ = [("counts", c_int64 * 9), ("best_h", c_double)]
 
-    _fields_ = [
-        *(
-            (name, c_int64)
-            for name in (
-                "expanded",
-                "evaluated",
-                "generated",
-                "states",
-                "bytes",
-                "goal",
-                "n_steps",
-                "n_unreached",
-                "phase",
-            )
-        ),
-        ("best_h", c_double),
-    ]
+
+class TaskSearchProgress(NamedTuple):
+    """How far a search came, see `core/interface.h`."""
 
     expanded: int
     evaluated: int
@@ -152,7 +140,7 @@ class TaskEvaluator(Owned):
     """
 
     def __init__(
-        self, task: GroundedTask, estimate: str, costs: Array | None, *, per_effect: bool, budget: Budget
+        self, task: Task, estimate: str, costs: Array | None, *, per_effect: bool, budget: Budget
     ) -> None:
         super().__init__("pds_evaluator_free")
         own = Arrays()
@@ -186,7 +174,7 @@ class Search(Owned):
 
     def __init__(
         self,
-        task: GroundedTask,
+        task: Task,
         schedule: Sequence[Phase],
         budget: Budget,
         *,
@@ -212,9 +200,9 @@ class Search(Owned):
 
     def progress(self) -> TaskSearchProgress:
         """What it took so far."""
-        progress = TaskSearchProgress()
-        function("pds_search_progress")(self.handle, byref(progress))
-        return progress
+        found = _Progress()
+        function("pds_search_progress")(self.handle, byref(found))
+        return TaskSearchProgress._make((*found.counts, found.best_h))
 
     def result(self) -> tuple[list[int], list[int]]:
         """The plan's operators, and the goal literals that even the relaxed task does not reach."""
@@ -272,7 +260,7 @@ def search_many(
     rows = [
         _Posed(
             each.draft.handle,
-            each.goal.handle,
+            ctypes.addressof(each.goal.given),
             own.at(each.init, np.uint8),
             len(each.init),
             _most(each.most_expansions),

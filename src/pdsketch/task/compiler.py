@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pdsketch.budget import Budget
+from pdsketch.core import Program
 from pdsketch.task.bodies import Body
 from pdsketch.task.normal import Vocabulary
-from pdsketch.task.program import Compiler, JoinRelation, Program
+from pdsketch.task.program import Compiler, JoinRelation
 from pdsketch.task.rules import Rule
 from pdsketch.task.variant import Joined, Variant
 

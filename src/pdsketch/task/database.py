@@ -8,9 +8,9 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import MEGABYTE, Budget, OutOfMemoryError, current
-from pdsketch.core import Ints, Join
+from pdsketch.core import Ints, Join, Program
 from pdsketch.lang import Span
-from pdsketch.task.program import JoinRelation, Program
+from pdsketch.task.program import JoinRelation
 from pdsketch.task.rules import Rule
 
 

@@ -10,7 +10,20 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import Budget
-from pdsketch.core import CSR, Bools, Floats, Ints, Longs, distinct, gather, group, owners_of, repeated
+from pdsketch.core import (
+    CSR,
+    Bools,
+    Draft,
+    Floats,
+    Ints,
+    Longs,
+    csr_of,
+    distinct,
+    gather,
+    group,
+    owners_of,
+    repeated,
+)
 from pdsketch.lang import LARGEST_COST, Action, Problem, dataclass, error
 from pdsketch.task.bodies import Bodies
 from pdsketch.task.database import Database
@@ -28,7 +41,6 @@ class Lists:
     budget: Budget
     rows: list[Ints] = field(default_factory=list)
     items: list[Ints] = field(default_factory=list)
-    n_rows: int = 0
 
     def add(self, rows: Ints, items: Ints) -> None:
         """Put ``items[i]`` into row ``rows[i]``."""
@@ -48,31 +60,6 @@ class Lists:
         # Both columns in one piece, their order, and both in that order.
         self.budget.reserve(28 * sum(map(len, self.rows)))
         return group(np.concatenate(self.rows), np.concatenate(self.items), n_rows)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A ground task whose facts are numbered as the database numbers them, then the new disjunctions.
-
-    Effect ``i`` is the unconditional effect of operator ``i``; conditional ones
-    follow, and ``owners`` are the operators of all. Operator ``i`` is instance
-    ``origins[i]`` of rule ``rules[i]``. ``groups`` are operators of one name: they
-    are one ground action, split where its precondition has several ways to hold.
-    """
-
-    rules: Ints
-    origins: Ints
-    costs: Floats
-    preconditions: CSR
-    owners: Ints
-    conditions: CSR
-    heads: CSR
-    axiom_heads: Ints
-    axiom_bodies: CSR
-    goal: Ints
-    possible: bool
-    groups: tuple[Ints, ...]
 
 
 @final
@@ -129,10 +116,10 @@ class Drafter:
             axiom_bodies=bodies,
             goal=distinct(goal.literals).astype(np.int32),
             possible=not goal.dead[0],
-            groups=self._groups(_joined(owner_rules), _joined(origins)),
+            groups=csr_of(self._groups(_joined(owner_rules), _joined(origins))),
         )
 
-    def _groups(self, owner_rules: Ints, origins: Ints) -> tuple[Ints, ...]:
+    def _groups(self, owner_rules: Ints, origins: Ints) -> list[list[int]]:
         """Operators that share their name with others."""
         names = Counter(rule.name for rule in self.rules if rule.kind == "action")
         found: dict[tuple[object, ...], list[int]] = {}
@@ -143,7 +130,7 @@ class Drafter:
                 for operator, objects in zip(own.tolist(), args, strict=True):
                     self.budget.tick()
                     found.setdefault((rule.name, *objects), []).append(operator)
-        return tuple(np.array(group, np.int32) for group in found.values() if len(group) > 1)
+        return [group for group in found.values() if len(group) > 1]
 
     def _conditions(
         self, number: int, lists: Lists, first: int, skip: int = 0, never: Bools | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, final
@@ -11,21 +12,19 @@ from typing import Final, final
 import numpy as np
 
 from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryError, current
-from pdsketch.core import Ints, Longs, Narrowed
+from pdsketch.core import Bools, Draft, Ints, Longs, Narrowed, PreparedDraft, PreparedGoal, Task, narrow
 from pdsketch.lang import Error, Fact, Problem, Span, components, dataclass
 from pdsketch.task.bodies import Bodies, bodies_of
 from pdsketch.task.compiler import compile_rules
 from pdsketch.task.database import Database, too_large
-from pdsketch.task.draft import Draft, Drafter
+from pdsketch.task.draft import Drafter
 from pdsketch.task.formula import Atom, Formula, atoms_of, parts_of
 from pdsketch.task.fragment import classify
-from pdsketch.task.narrowing import Facts, simplify
 from pdsketch.task.normal import Vocabulary, normalize
 from pdsketch.task.numeric import Numbers
 from pdsketch.task.program import JoinRelation, relation_of
 from pdsketch.task.residue import Bindings, Residues
 from pdsketch.task.rules import Rule, Rules, is_mark
-from pdsketch.task.task import Task
 
 UNREACHABLE: Final[Fact] = ("unreachable-goal",)
 """The one fact of a task whose goal is out of reach."""
@@ -46,6 +45,28 @@ def ground(problem: Problem) -> Task:
     if diagnostics := classify(problem).beyond:
         raise Error(diagnostics)
     return Grounding(problem).task()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of each fact of a draft: its initial truth, whether it is derived, and its layer.
+
+    ``free``: it may as well be false in the beginning.
+    """
+
+    init: Bools
+    free: Bools
+    derived: Bools
+    layer: Ints
+
+
+def simplify(draft: Draft, facts: Facts, budget: Budget) -> Narrowed:
+    """A draft from its initial state to its own goal."""
+    goal = PreparedGoal(draft.goal, possible=draft.possible)
+    return narrow(
+        PreparedDraft(draft, facts.derived, facts.layer, budget), goal, facts.init, facts.free, budget
+    )
 
 
 @final
@@ -178,26 +199,11 @@ class Grounding:
 
 def task_of(small: Narrowed, facts: tuple[Fact, ...], operators: Sequence[tuple[str, ...]]) -> Task:
     """A simplified draft with the names of its facts and operators."""
-    goal, init, n_basic = small.goal, small.init, small.n_basic
-    if not small.solvable:
-        # One fact that nothing makes true stands for whatever part of the goal is out of reach.
-        facts, goal, n_basic = (UNREACHABLE,), np.zeros(1, np.int32), 1
-        init = np.zeros(1, np.bool_)
-    return Task(
-        facts=facts,
-        n_basic=n_basic,
-        init=init,
-        goal=goal,
-        operators=tuple(operators),
-        costs=small.costs,
-        preconditions=small.preconditions,
-        effects=small.effects,
-        conditions=small.conditions,
-        heads=small.heads,
-        axiom_heads=small.axiom_heads,
-        axiom_bodies=small.axiom_bodies,
-        axiom_layers=small.axiom_layers,
-    )
+    if small.solvable:
+        return replace(small.task, facts=facts, operators=tuple(operators))
+    # One fact that nothing makes true stands for whatever part of the goal is out of reach.
+    init, goal = np.zeros(1, np.bool_), np.zeros(1, np.int32)
+    return replace(small.task, facts=(UNREACHABLE,), n_basic=1, init=init, goal=goal)
 
 
 def _allowed() -> Budget:

@@ -1,4 +1,4 @@
-"""The program of the joins: what its code means, and what is shared while it is written."""
+"""The program of the joins while it is written: what is shared then."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import field
 from math import inf
 from typing import final
 
-from pdsketch.core import Ints
 from pdsketch.lang import ObjectType, dataclass
 from pdsketch.task.normal import Vocabulary
 
@@ -29,41 +28,6 @@ class JoinRelation:
     static: bool
     size: float
     spread: tuple[float, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What the engine runs (`core/join.cpp`), and how its arrays must be shaped.
-
-    ``code`` holds, each at its address:
-
-    - a step of a join (eight words): kind, then for `MATCH` index, keys, bindings and
-      their number, where in the frame to note the fact or -1, 1 if the fact must
-      be older than the current one, where to keep the place; for `ENUMERATE` variable,
-      objects and their number; for `OF_TYPE` operand and a word for each object; for
-      `EQUAL` and `DIFFERENT` two operands; for `ABSENT` index and keys;
-    - a variant (five words): rule, first step, trigger (a mode and an operand for each
-      argument), its relation, where in the frame to note the fact;
-    - a relation (six words): arity, the addresses of its first and after its last
-      variant, the number of its indexes, the address of the one over all
-      arguments, and that of a list of all, this one first;
-    - an index: its column in the facts, the number of keys and their columns;
-    - a rule: number, numbers of variables, of noted conditions and of heads; the
-      heads, each a relation and its operands.
-
-    An operand is the number of a variable, or ``-1 - object``.
-    """
-
-    code: Ints
-    relations: Mapping[str, int]
-    untriggered: int
-    widths: tuple[tuple[int, int, int], ...]
-    n_args: int
-    n_indexes: int
-    n_variables: int
-    n_matched: int
-    n_pointers: int
 
 
 @final

@@ -15,11 +15,9 @@ from typing import Final, final
 import numpy as np
 
 from pdsketch.budget import current
-from pdsketch.core import CSR, Bools, Ints, PreparedDraft, PreparedGoal, gather, narrow
+from pdsketch.core import CSR, Bools, Ints, PreparedDraft, PreparedGoal, Task, gather, narrow
 from pdsketch.lang import Domain, Expr, Fact, Hierarchy, ObjectType, Predicate, Problem, components, names_in
 from pdsketch.task.grounding import Grounding, task_of
-from pdsketch.task.narrowing import prepare
-from pdsketch.task.task import Task
 
 KEPT: Final = 32
 """How many goals are kept for a template."""
@@ -81,7 +79,7 @@ class Template:
         self._operators = self._grounding.operators()
         self._goals: OrderedDict[GoalFormula, _Wanted] = OrderedDict()
         draft, facts = self._grounding.draft, self._facts
-        self._draft = prepare(draft, facts.derived, facts.layer, current())
+        self._draft = PreparedDraft(draft, facts.derived, facts.layer, current())
 
     def task(self, init: Bools, goal: GoalFormula) -> Task:
         """The task from a state to a ``goal``; ``init`` is the truth of every fact of ``numbers``."""

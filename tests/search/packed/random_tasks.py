@@ -8,8 +8,8 @@ from itertools import count
 import numpy as np
 from hypothesis import strategies as st
 
+from pdsketch.core import Task
 from pdsketch.core.rows import csr_of
-from pdsketch.task.task import Task
 
 
 @st.composite

@@ -11,18 +11,16 @@ from tests.task.drafts import drafts
 from tests.task.test_narrow import simplified
 
 from pdsketch.budget import Budget, current
-from pdsketch.core import Phase, Posed
+from pdsketch.core import Draft, Phase, Posed, PreparedDraft, PreparedGoal
 from pdsketch.core.rows import csr_of
 from pdsketch.search.options import SEARCHES, problem_options
 from pdsketch.search.packed.engine import schedule_of, search, search_many
-from pdsketch.task.draft import Draft
 from pdsketch.task.grounding import task_of
-from pdsketch.task.narrowing import prepare, prepare_goal
 
 
 def searched(draft, derived, layer, inits, schedule, most=None, per_effect=False, threads=None):
-    goal = prepare_goal(draft.goal, (), possible=draft.possible)
-    prepared = prepare(draft, derived, layer, current())
+    goal = PreparedGoal(draft.goal, possible=draft.possible)
+    prepared = PreparedDraft(draft, derived, layer, current())
     posed = [Posed(prepared, goal, init, most) for init in inits]
     return search_many(posed, schedule, per_effect=per_effect, threads=threads)
 
@@ -67,7 +65,7 @@ def row_of(n, *, chained=False):
         axiom_bodies=csr_of([]),
         goal=2 * np.arange(n, dtype=np.int32),
         possible=True,
-        groups=(),
+        groups=csr_of([]),
     )
     return draft, np.zeros(n, np.bool_), np.zeros(n, np.int32)
 
