@@ -22,7 +22,7 @@ public:
     }
     // Whether there was one; the cheapest entry is then in cost and item. No cost is pushed that is smaller than
     // the last one that was popped.
-    bool pop(Cost& cost, Id& item) {
+    [[gnu::always_inline]] bool pop(Cost& cost, Id& item) {
         while (now_ <= top_ && buckets_[now_].empty()) ++now_;
         if (now_ > top_) return pop_heap(cost, item);
         cost = now_;
@@ -40,7 +40,7 @@ public:
 private:
     static constexpr Cost kBuckets = 1024;
 
-    bool pop_heap(Cost& cost, Id& item) {
+    [[gnu::noinline]] bool pop_heap(Cost& cost, Id& item) {
         if (heap_.empty()) return false;
         std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
         cost = heap_.back().first;

@@ -70,10 +70,30 @@ protected:
             for (const Id head : relaxation_.heads[unary]) reach(head, relaxation_.base[unary], unary);
     }
 
-    // In the innermost loop: most heads are reached at no lower cost.
+    // Most heads are reached at no lower cost.
     [[gnu::always_inline]] void reach(Id head, Cost charge, Id unary) {
         if (charge < cost_[head]) [[unlikely]]
             improve(head, charge, unary);
+    }
+
+    // Lets unary operators see that one of their conditions costs `price`, by a `step` of their progress; with
+    // `may_overflow`, sums of such costs may not fit. The innermost loop: arrays are looked up before it.
+    template <bool maximum, bool may_overflow>
+    [[gnu::always_inline]] void see(std::span<const Id> uses, Progress step, Cost price, std::vector<Progress>& of) {
+        const Id* const starts = relaxation_.heads.starts.data();
+        const Id* const heads = relaxation_.heads.items.data();
+        const Cost* const cost = cost_.data();
+        Progress* const all = of.data();
+        for (const Id unary : uses) {
+            Progress progress = all[unary] + step;
+            if (may_overflow && progress > kFull) progress = kFull | (progress & kCountMask);
+            all[unary] = progress;
+            if (!is_triggered(progress)) continue;
+            const Cost charge = maximum ? std::min(charge_of(progress) + price, kCap) : charge_of(progress);
+            for (const Id *head = heads + starts[unary], *end = heads + starts[unary + 1]; head < end; ++head)
+                if (charge < cost[*head]) [[unlikely]]
+                    improve(*head, charge, unary);
+        }
     }
 
     [[gnu::noinline]] void improve(Id head, Cost charge, Id unary) {
@@ -134,9 +154,13 @@ private:
 class Anew final : public Relaxed {
 public:
     Anew(const Relaxation& relaxation, Estimate estimate) : Relaxed(relaxation, estimate) {
-        for (int unary = 0; unary < relaxation.n_several; ++unary)
+        std::size_t most = 0;
+        for (int unary = 0; unary < relaxation.n_several; ++unary) {
             initial_.push_back(progress_of(relaxation.base[unary], relaxation.conditions[unary].size()));
+            most = std::max(most, relaxation.conditions[unary].size());
+        }
         progress_ = initial_;
+        harmless_ = (kFull >> kCountBits) / static_cast<Cost>(most + 1);
     }
 
 private:
@@ -159,25 +183,20 @@ private:
             if (relaxation_.is_goal[proposition] && --left == 0) break;
             for (const Edge& edge : relaxation_.edges_of(proposition))
                 reach(edge.head, std::min(price + edge.cost, kCap), edge.unary);
-            const Progress step = maximum ? -1 : (price << kCountBits) - 1;
+            limits.tick(1 + relaxation_.uses[proposition].size());
             const auto uses = relaxation_.uses[proposition];
-            limits.tick(1 + uses.size());
-            Progress* const all = progress_.data();
-            for (const Id unary : uses) {
-                Progress progress = all[unary] + step;
-                if (progress > kFull) [[unlikely]]
-                    progress = kFull | (progress & kCountMask);
-                all[unary] = progress;
-                if (!is_triggered(progress)) continue;
-                const Cost charge = maximum ? std::min(charge_of(progress) + price, kCap) : charge_of(progress);
-                for (const Id head : relaxation_.heads[unary]) reach(head, charge, unary);
-            }
+            const Progress step = maximum ? -1 : (price << kCountBits) - 1;
+            if (price <= harmless_) [[likely]]
+                see<maximum, false>(uses, step, price, progress_);
+            else
+                see<maximum, true>(uses, step, price, progress_);
         }
         return true;
     }
 
     std::vector<Progress> initial_;
     std::vector<Progress> progress_;
+    Cost harmless_ = 0;  // no sum of costs up to this one overflows
 };
 
 // hadd's costs of one state from those of the state before: what lost its support is forgotten, then found again
@@ -286,12 +305,7 @@ private:
             const Progress step =
                 before == kUnreached ? (price << kCountBits) - 1 : (price - before) * (Progress{1} << kCountBits);
             look_at(uses_[proposition].size(), limits);
-            for (const Id unary : uses_[proposition]) {
-                const Progress progress = progress_[unary] += step;
-                if (!is_triggered(progress)) continue;
-                const Cost charge = charge_of(progress);
-                for (const Id head : relaxation_.heads[unary]) reach(head, charge, unary);
-            }
+            see<false, false>(uses_[proposition], step, price, progress_);
         }
     }
 

@@ -166,13 +166,10 @@ int32_t pds_search_many(const pds_posed* given, int64_t n, const pds_phase* phas
     return guarded([&] {
         std::vector<Posed> posed;
         for (const pds_posed& each : std::span(given, n))
-            posed.push_back({&each.draft->draft,
-                             goal_of(*each.goal),
-                             span_of(each.init, each.n_init),
-                             each.most_expansions});
+            posed.push_back(
+                {&each.draft->draft, goal_of(*each.goal), span_of(each.init, each.n_init), each.most_expansions});
         auto plans = std::make_unique<pds_plans>();
-        plans->solved = search_many(posed, phases_of(span_of(phases, n_phases), per_effect != 0),
-                                    n_threads, *limits);
+        plans->solved = search_many(posed, phases_of(span_of(phases, n_phases), per_effect != 0), n_threads, *limits);
         for (const Solved& each : plans->solved)
             *found++ = {each.ended,
                         static_cast<int64_t>(each.answer),
