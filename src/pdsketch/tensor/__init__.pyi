@@ -28,6 +28,7 @@ from pdsketch.tensor.experience import (
     ExperienceRecorder as ExperienceRecorder,
     Watch as Watch,
     doubt_of as doubt_of,
+    largest_set as largest_set,
 )
 from pdsketch.tensor.model import (
     SURE as SURE,

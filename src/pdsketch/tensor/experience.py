@@ -207,6 +207,13 @@ def doubt_of(
     return None if not records else _strange(records, callee, given, leading, choices=not parts)
 
 
+def largest_set(notes: Mapping[str, Any], blank: str, before: Sequence[ValueType]) -> int | None:
+    """The size of the largest set on which a blank was trained, whose inputs before are of some types."""
+    own = [type_ for type_ in before if not is_categorical(type_)]  # an entry each, then the set's elements
+    records = notes.get(NOTE, {}).get(blank, ())[len(own) + 1 : len(own) + 2]
+    return next((int(record["high"][0]) for record in records if record.get("high")), None)
+
+
 def _strange(
     records: Sequence[Mapping[str, Any]],
     callee: Callee,

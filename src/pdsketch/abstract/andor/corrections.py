@@ -35,8 +35,9 @@ Numbers = tuple[tuple[float, ...], ...]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkFunction:
-    """A function of the model that has no set among its inputs: on codes of its ``axes``, and on values.
+    """A function of the model that has no set among its inputs.
 
+    ``results`` are those on codes of its ``axes``, corrected; ``answers`` are the network's on values.
     ``type`` is that of its value; None: it is a truth.
     """
 
@@ -44,6 +45,7 @@ class NetworkFunction:
     axes: tuple[CodeAxis, ...]
     type: ValueType | None
     answers: Answers
+    results: Callable[[Longs], Longs]
 
 
 def key_of(expr: Expr, type_: ValueType | None) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import prod
-from types import MappingProxyType
 from typing import Final, final
 
 import numpy as np
@@ -43,8 +42,6 @@ MOST_COMBINATIONS: Final = 500_000
 """Combinations of codes on which an expression is evaluated: two seconds for a small network. Set by hand."""
 
 _AT_ONCE: Final = 1 << 16
-
-NOTHING: Final[Mapping[str, Tensor]] = MappingProxyType({})
 
 
 class NotAbstractableError(Exception):
@@ -148,7 +145,7 @@ class CodeInputs:
             case Component() if self._is_one_number(expr):
                 return self._input(expr)
             case Each():
-                raise NotAbstractableError("the elements of a set depend on another set")
+                raise NotAbstractableError("a set is given to a function inside of another")
             case _:
                 return map_children(expr, self._replaced)
 
@@ -171,7 +168,7 @@ class CodeInputs:
 
 @final
 class CodeEvaluator:
-    """Evaluates programs of expressions whose only variables are inputs, on rows of codes.
+    """Evaluates programs of expressions whose only variables are inputs, on values of codes.
 
     ``broken`` says for which rows of the last run a network returned NaN. ``not_finite``, ``off`` and
     ``unseen`` count these, values that are off every code, and values that are not written because data
@@ -214,25 +211,6 @@ class CodeEvaluator:
             return np.array([*self.books.domains[each.expr.predicate][place]], np.int64)
         return np.arange(len(part.book))
 
-    def run(
-        self, axes: Sequence[CodeAxis], rows: Longs, node: Node, more: Mapping[str, Tensor] = NOTHING
-    ) -> Tensor:
-        """The values of a program on rows of codes, ``[n, axes]``; ``more`` are more parameters of rows.
-
-        ``axes`` say what the columns of ``rows`` are codes of; ``node`` is the program, evaluated on the
-        numbers that the codes stand for, some rows at a time.
-        """
-        parts, broken = [], []
-        for first in range(0, max(1, len(rows)), _AT_ONCE):
-            current().check()
-            some = rows[first : first + _AT_ONCE]
-            given = {name: values[None, first : first + _AT_ONCE] for name, values in more.items()}
-            parameters = {**self.parameters(axes, some), **given}
-            parts.append(self.run_on(parameters, len(some), node))
-            broken.append(self.broken)
-        self.broken = np.concatenate(broken)
-        return torch.cat(parts)
-
     def run_on(self, parameters: Mapping[str, Tensor], n: int, node: Node) -> Tensor:
         """The values of a program on values of its inputs, ``[1, n, *shape]`` each."""
         watch = _NotFinite(n)
@@ -246,13 +224,6 @@ class CodeEvaluator:
         """`run_on` of a truth: false where a network returned NaN."""
         truths: Bools = self.run_on(parameters, n, node).numpy().astype(np.bool_)
         return truths & ~self.broken
-
-    def portions(self, axes: Sequence[CodeAxis], rows: Longs) -> Iterator[tuple[dict[str, Tensor], int]]:
-        """The values of inputs on rows of codes, not too many at a time, and how many they are."""
-        for first in range(0, max(1, len(rows)), _AT_ONCE):
-            current().check()
-            some = rows[first : first + _AT_ONCE]
-            yield self.parameters(axes, some), len(some)
 
     def parameters(self, axes: Sequence[CodeAxis], rows: Longs) -> dict[str, Tensor]:
         """The values of inputs on rows of codes, ``[1, n, *shape]`` each."""
@@ -349,6 +320,13 @@ def tables_of(axes: Sequence[CodeAxis], evaluate: Evaluate) -> tuple[CodeTable, 
     rows[:, varied] = own
     shape = [len(axis.codes) for axis in few]
     return tuple(CodeTable(few, column.reshape(shape)).reduced() for column in evaluate(rows).T)
+
+
+def portions(n: int) -> Iterator[slice]:
+    """So many rows, not too many at a time."""
+    for first in range(0, max(1, n), _AT_ONCE):
+        current().check()
+        yield slice(first, first + _AT_ONCE)
 
 
 def own_column(axes: Sequence[CodeAxis], target: Apply, place: int) -> int | None:

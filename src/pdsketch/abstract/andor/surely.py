@@ -5,13 +5,11 @@ What an action needs surely is the safe end of its precondition: plans within it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import Tensor
 
-from pdsketch.abstract.andor.functions import CodeInputs, TooManyCombinationsError
+from pdsketch.abstract.andor.functions import CodeInputs, TooManyCombinationsError, portions
 from pdsketch.abstract.andor.symbolic import Scope, conjoined, disjoined, hint_of
 from pdsketch.abstract.written import NotWrittenError, truth_of
 from pdsketch.core import Longs
@@ -104,11 +102,12 @@ def _sure_leaf(translator: Translator, expr: Expr, scope: Scope, holds: bool) ->
     node = evaluator.programs.value(replaced, BOOL, inputs.variables, logic_of("godel"))
 
     def evaluate(rows: Longs) -> Longs:
-        def sure(parameters: Mapping[str, Tensor], n: int) -> Longs:
-            found = evaluator.run_on(parameters, n, node).numpy()
-            return ((found > SURE) if holds else (found < 1.0 - SURE)).astype(np.int64)[:, None]
-
-        return np.concatenate([sure(*given) for given in evaluator.portions(axes, rows)])
+        parts = []
+        for some in portions(len(rows)):
+            n = len(rows[some])
+            found = evaluator.run_on(evaluator.parameters(axes, rows[some]), n, node).numpy()
+            parts.append((found > SURE) if holds else (found < 1.0 - SURE))
+        return np.concatenate(parts).astype(np.int64)[:, None]
 
     try:
         (table,) = translator.tabulated((expr, "surely", holds), axes, evaluate).tables

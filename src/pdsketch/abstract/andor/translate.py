@@ -7,17 +7,15 @@ own answers fill.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import final
 
 import numpy as np
-from torch import Tensor
 
-from pdsketch.abstract.andor import sets
-from pdsketch.abstract.andor.behaviour import UNCHANGED, Behaviour, CodeFunction, SampledRules
+from pdsketch.abstract.andor.behaviour import Behaviour, CodeFunction, SampledRules
 from pdsketch.abstract.andor.codebooks import Codebooks
-from pdsketch.abstract.andor.corrections import Corrections, NetworkFunction, key_of
+from pdsketch.abstract.andor.corrections import Corrections
 from pdsketch.abstract.andor.functions import (
     CodeAxis,
     CodeEvaluator,
@@ -27,30 +25,26 @@ from pdsketch.abstract.andor.functions import (
     NotAbstractableError,
     Tabulated,
     TooManyCombinationsError,
-    own_column,
     tables_of,
 )
-from pdsketch.abstract.andor.sampled import SampleEvaluate, learn_sampled, lists_of
-from pdsketch.abstract.andor.sets import ListFormulas
+from pdsketch.abstract.andor.model_function import ModelFunction
+from pdsketch.abstract.andor.sampled import ArgumentSampler, SampleEvaluate, learn_sampled, lists_of
 from pdsketch.abstract.andor.symbolic import (
     Case,
     Scope,
     Symbols,
     conjoined,
     disjoined,
-    hint_of,
     variables_apart,
 )
 from pdsketch.abstract.written import written_out
-from pdsketch.core import Bools, Longs
+from pdsketch.core import Longs
 from pdsketch.lang import (
     BOOL,
     FALSE,
     TRUE,
     Apply,
-    BlankCall,
     Domain,
-    Each,
     Equal,
     Expr,
     Logic,
@@ -60,7 +54,6 @@ from pdsketch.lang import (
     Value,
     Variable,
     unfold,
-    walk,
 )
 from pdsketch.tensor import Model
 
@@ -114,8 +107,6 @@ class Translator:
                 return disjoined(both)
             case Apply():
                 return self._atom(expr, scope)
-            case BlankCall() if any(isinstance(a, Each) for a in expr.args):
-                return sets.truth_of_set(self, expr, scope)
             case _:
                 return self._leaf(expr, scope)
 
@@ -153,63 +144,11 @@ class Translator:
 
     def _leaf(self, expr: Expr, scope: Scope) -> Expr:
         """An expression over values: its truth for all codes of what it reads."""
-        if any(isinstance(node, Each) for node in walk(expr)):
-            raise NotAbstractableError("a set is given to a function inside of another")
-        inputs = CodeInputs(self.domain, self.books, self.symbols.fresh)
-        replaced = inputs.replaced(expr)
-        axes = self.evaluator.axes(inputs.found.values())
-        node = self.evaluator.programs.value(replaced, BOOL, inputs.variables)
-        hint = hint_of(expr)
-
-        def answers(parameters: Mapping[str, Tensor], n: int) -> Longs:
-            return self.evaluator.truths_on(parameters, n, node).astype(np.int64)[:, None]
-
-        network = NetworkFunction(key_of(expr, None), tuple(axes), None, answers)
-        evaluate = self.corrected(network)
-        try:
-            found = self.tabulated((expr, "truth"), axes, evaluate, network.key)
-        except TooManyCombinationsError:
-            return self._sampled_truth(expr, inputs, axes, evaluate, scope)
-        (table,) = found.tables
-        behaviour = behaviour_of(hint, found, table)
-        self.note(CodeFunction(self.owner, expr, None, None, 0, behaviour, table, network=network))
-        return self.symbols.holds(table, scope, hint, self.formulas(inputs, scope))
-
-    def _sampled_truth(
-        self,
-        expr: Expr,
-        inputs: CodeInputs,
-        axes: Sequence[CodeAxis],
-        evaluate: Evaluate,
-        scope: Scope,
-    ) -> Expr:
-        """The same by rules that are learned from samples."""
-
-        def results(rows: Longs, _elements: Longs, _held: Bools) -> Longs:
-            return evaluate(rows)[:, 0]
-
-        sampled, behaviour = self.sampled((expr, "truth"), hint_of(expr), axes, (), results)
-        self.note(CodeFunction(self.owner, expr, None, None, 0, behaviour, sampled=sampled))
-        return self._where(
-            sampled, 1, ListFormulas(self.symbols, sampled, scope, self.formulas(inputs, scope))
-        )
-
-    @staticmethod
-    def _where(sampled: SampledRules, meaning: int, formulas: ListFormulas) -> Expr:
-        return formulas.where(sampled.meanings.index(meaning)) if meaning in sampled.meanings else FALSE
+        return ModelFunction(self, expr, scope).truth()
 
     def formulas(self, inputs: CodeInputs, scope: Scope) -> dict[Expr, Expr]:
         """The formulas of Boolean inputs, over codes."""
         return {e: self.truth(e, scope) for e, each in inputs.found.items() if each.type.is_bool}
-
-    def corrected(self, network: NetworkFunction) -> Evaluate:
-        """A function on rows of codes, with what is known to be otherwise."""
-
-        def evaluate(rows: Longs) -> Longs:
-            parts = [network.answers(*given) for given in self.evaluator.portions(network.axes, rows)]
-            return self.corrections.applied(network, rows, np.concatenate(parts))
-
-        return evaluate
 
     def correct(self) -> None:
         """Functions are to be asked again, because some were corrected."""
@@ -250,24 +189,18 @@ class Translator:
         )
 
     def sampled(
-        self,
-        key: object,
-        name: str,
-        axes: Sequence[CodeAxis],
-        own: Sequence[CodeAxis],
-        evaluate: SampleEvaluate,
+        self, key: object, name: str, sampler: ArgumentSampler, evaluate: SampleEvaluate
     ) -> tuple[SampledRules, Behaviour]:
         """`learn_sampled`, computed once for each number of codes.
 
-        ``key`` is the function's identity, ``name`` its name in messages; ``axes`` are the codes of its
-        values, ``own`` those of an element of its set, and ``evaluate`` computes it on rows of both.
+        ``key`` is the function's identity, ``name`` its name in messages; ``sampler`` draws its arguments,
+        and ``evaluate`` computes it on these.
         """
+        axes, own = sampler.axes, sampler.own
         whole = (key, _sizes((*axes, *own)))
         if whole not in self._sampled:
-            known = lists_of(self.model)
-            found = learn_sampled(name, (axes, own), evaluate, self.books.seen, known)
-            self._sampled[whole] = found
-            return found
+            self._sampled[whole] = learn_sampled(name, sampler, evaluate, lists_of(self.model))
+            return self._sampled[whole]
         rules, behaviour = self._sampled[whole]
         return replace(rules, axes=_renamed(rules.axes, axes), own=_renamed(rules.own, own)), behaviour
 
@@ -280,76 +213,8 @@ class Translator:
 
     def written(self, update: Update, scope: Scope) -> list[list[Case]]:
         """What an update writes: for each part of the target's type the cases; codes of -1 write nothing."""
-        predicate = self.domain.predicates[update.target.predicate]
-        value = update.value
-        assert value is not None
-        hint = f"{hint_of(value)}"
-        if isinstance(value, BlankCall) and any(isinstance(a, Each) for a in value.args):
-            return sets.written_by_set(self, update, value, predicate.type, scope)
-        inputs = CodeInputs(self.domain, self.books, self.symbols.fresh)
-        replaced = inputs.replaced(value)
-        axes = self.evaluator.axes(inputs.found.values())
-        node = self.evaluator.programs.value(replaced, predicate.type, inputs.variables)
-        gate = None
-        if update.condition == TRUE:
-            gate = self.evaluator.programs.gate(update, replaced, inputs.variables)
-
-        def answers(parameters: Mapping[str, Tensor], n: int) -> Longs:
-            values = self.evaluator.run_on(parameters, n, node)
-            codes = self.evaluator.coded(values, predicate.type, constant=not axes)
-            if gate is not None:
-                codes[~self.evaluator.truths_on(parameters, n, gate)] = UNCHANGED
-            return codes
-
-        network = NetworkFunction(key_of(value, predicate.type), tuple(axes), predicate.type, answers)
-        evaluate = self.corrected(network)
-        key = (value, "value", predicate.type, gate is None)
-        try:
-            found = self.tabulated(key, axes, evaluate, network.key)
-        except TooManyCombinationsError:
-            return self._sampled_cases(update, key, inputs, axes, evaluate, scope)
-        for place, table in enumerate(found.tables):
-            behaviour = behaviour_of(hint, found, table)
-            written = (update.target, predicate.type, place)
-            self.note(CodeFunction(self.owner, value, *written, behaviour, table, network=network))
-        return [self.cases(table, self.formulas(inputs, scope)) for table in found.tables]
-
-    def _sampled_cases(
-        self,
-        update: Update,
-        key: object,
-        inputs: CodeInputs,
-        axes: Sequence[CodeAxis],
-        evaluate: Evaluate,
-        scope: Scope,
-    ) -> list[list[Case]]:
-        """The same by rules that are learned from samples: one case for each code that is written."""
-        value, type_ = update.value, self.domain.predicates[update.target.predicate].type
-        assert value is not None
-        found = []
-        for place in range(len(self.books.parts(type_))):
-            own = own_column(axes, update.target, place)
-
-            def results(
-                rows: Longs, _e: Longs, _h: Bools, place: int = place, own: int | None = own
-            ) -> Longs:
-                codes = evaluate(rows)[:, place]
-                return codes if own is None else np.where(codes == rows[:, own], UNCHANGED, codes)
-
-            sampled, behaviour = self.sampled((key, place), hint_of(value), axes, (), results)
-            self.note(
-                CodeFunction(self.owner, value, update.target, type_, place, behaviour, sampled=sampled)
-            )
-            formulas = ListFormulas(self.symbols, sampled, scope, self.formulas(inputs, scope))
-            found.append(self.listed_cases(sampled, formulas))
-        return found
-
-    def listed_cases(self, sampled: SampledRules, formulas: ListFormulas) -> list[Case]:
-        """One case for each code that a list says is written."""
-        written = [code for code in sampled.meanings if code >= 0]
-        return [
-            Case(self._where(sampled, code, formulas), (), CodeTable((), np.array(code))) for code in written
-        ]
+        assert update.value is not None
+        return ModelFunction(self, update.value, scope, update).cases()
 
     def cases(self, table: CodeTable, bools: dict[Expr, Expr]) -> list[Case]:
         """A table without Boolean axes: one case for each combination of their truths."""
@@ -369,13 +234,6 @@ class Translator:
                             found.append(Case(condition, case.variables, case.table))
                 return found
         return [Case(TRUE, (), table)]
-
-
-def behaviour_of(name: str, found: Tabulated, table: CodeTable) -> Behaviour:
-    """A table says exactly what a function does; the combinations that matter count."""
-    cases = int(table.results.size)
-    counts = (found.not_finite, found.off, found.unseen, found.corrected)
-    return Behaviour(name, True, 1.0, cases, *counts)
 
 
 def _sizes(axes: Sequence[CodeAxis]) -> tuple[tuple[int, int], ...]:
