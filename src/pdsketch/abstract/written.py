@@ -90,12 +90,12 @@ class WrittenBlank:
 
 def written_out(model: Model) -> Domain:
     """The sketch with formulas in the places of blanks. Blanks that are left are networks over values."""
-    return _Sketch(model).domain()
+    return BlankWriter(model).domain()
 
 
 def written_blanks(model: Model) -> list[WrittenBlank]:
     """The blanks of a model that formulas take the places of, where they are called."""
-    sketch = _Sketch(model)
+    sketch = BlankWriter(model)
     sketch.domain()
     return sketch.found
 
@@ -169,8 +169,8 @@ def _atoms(expr: Expr) -> Iterator[Expr]:
 
 
 @final
-class _Sketch:
-    """Writes one model's sketch."""
+class BlankWriter:
+    """Writes the blanks of one model as formulas."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -204,11 +204,11 @@ class _Sketch:
         if not isinstance(expr, BlankCall):
             return expr
         if expr.type == BOOL:
-            formula = self._formula(expr)
+            formula = self.formula(expr)
             if formula is not expr:
                 self.found.append(WrittenBlank(self._owner, expr, None, [(TRUE, formula)]))
             return formula
-        cases = self._cases(expr)
+        cases = self.cases(expr)
         return cases[0][1] if cases is not None and len(cases) == 1 else expr
 
     def _update(self, update: Update) -> Iterator[Update]:
@@ -217,7 +217,7 @@ class _Sketch:
             yield replace(update, condition=condition)
             return
         value = map_children(update.value, self._expr)
-        cases = self._cases(value) if isinstance(value, BlankCall) and value.type != BOOL else None
+        cases = self.cases(value) if isinstance(value, BlankCall) and value.type != BOOL else None
         if cases is None:
             yield replace(update, condition=condition, value=self._expr(value))
             return
@@ -230,7 +230,7 @@ class _Sketch:
 
     # -- truths ----------------------------------------------------------------------
 
-    def _formula(self, call: BlankCall) -> Expr:
+    def formula(self, call: BlankCall) -> Expr:
         """The formula of a blank that is true or false; its call where there is none."""
         form = self._forms.get(call.blank)
         if form is not None:
@@ -261,7 +261,7 @@ class _Sketch:
 
     # -- values ----------------------------------------------------------------------
 
-    def _cases(self, expr: Expr) -> Cases | None:
+    def cases(self, expr: Expr) -> Cases | None:
         """What a form of values gives, and where; nothing is written where its gate is shut."""
         form = self._forms.get(expr.blank) if isinstance(expr, BlankCall) else None
         if not isinstance(expr, BlankCall) or form is None:

@@ -204,9 +204,8 @@ def _actions(translator: Translator, left_out: dict[str, str], sure: bool) -> It
             allowed = [
                 Apply(candidate_name(b), scope[p.name], BOOL) for p, b in arguments(translator.books, action)
             ]
-            could = translator.truth(action.precondition, scope)
-            if sure:  # of the sketch, in which blanks are called whose forms have rivals
-                could = surely(translator, translator.model.domain.actions[action.name].precondition, scope)
+            needed = action.precondition
+            could = surely(translator, needed, scope) if sure else translator.truth(needed, scope)
             precondition = conjoined([*allowed, could])
             effects = [e for update in action.effects for e in _effects(translator, update, scope)]
         except (NotAbstractableError, TooManyCombinationsError) as why:

@@ -23,6 +23,7 @@ from pdsketch.budget import current
 from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
     Apply,
+    BlankCall,
     Component,
     Domain,
     Each,
@@ -132,6 +133,8 @@ class CodeInputs:
             case Variable() if isinstance(expr.type, ValueType):
                 return self._input(expr)
             case Logic() | Quantified():
+                return self._input(expr)
+            case BlankCall() if expr.type.is_bool and any(isinstance(a, Each) for a in expr.args):
                 return self._input(expr)
             case Apply():
                 predicate = self._domain.predicates[expr.predicate]

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
+from math import prod
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from pdsketch.abstract.andor import functions
 from pdsketch.abstract.andor.behaviour import (
     AS_EMPTY,
     UNCHANGED,
@@ -255,6 +257,11 @@ class ModelFunction:
         ours, theirs = rows[:, : len(self.axes)], rows[:, len(self.axes) :]
         found = self.results(ours, theirs[:, None], np.ones((len(rows), 1), np.bool_))
         return np.where(found == self._empty(ours), AS_EMPTY, found)
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether its combinations of codes are few enough to be listed."""
+        return prod(len(axis.codes) for axis in (*self.axes, *self.own)) <= functions.MOST_COMBINATIONS
 
     # -- its representation ------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final, final
@@ -138,12 +138,12 @@ def rules(model: Model, state: State | None = None, *, codes: Mapping[str, int] 
     writer = RuleWriter(model.domain, books)
     written = written_blanks(model)
     functions = [writer.written(blank) for blank in written]
-    # Of what a formula compares, AO makes tables: they are no rules of their own.
+    formulas = {blank.call.blank for blank in written}
     owners = {blank.owner for blank in written}
     functions += [
         writer.rules(function)
         for function in symbolic.translator.functions.values()
-        if function.owner not in owners or _asks(model.domain, function.expr)
+        if function.owner not in owners or _asks(model.domain, function.expr, formulas)
     ]
     order = {name: i for i, name in enumerate((*model.domain.predicates, *model.domain.actions))}
     known = {*model.notes.get("trained", ()), *model.blanks.given}
@@ -157,10 +157,10 @@ def rules(model: Model, state: State | None = None, *, codes: Mapping[str, int] 
     )
 
 
-def _asks(domain: Domain, expr: Expr) -> bool:
-    """Whether an expression asks a blank, or an external function."""
+def _asks(domain: Domain, expr: Expr, formulas: Set[str]) -> bool:
+    """Whether an expression asks a blank that is no formula, or an external function."""
     return any(
-        isinstance(node, BlankCall)
+        (isinstance(node, BlankCall) and node.blank not in formulas)
         or (isinstance(node, Apply) and domain.predicates[node.predicate].role == "external")
         for node in walk(expr)
     )

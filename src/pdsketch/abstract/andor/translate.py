@@ -37,14 +37,16 @@ from pdsketch.abstract.andor.symbolic import (
     disjoined,
     variables_apart,
 )
-from pdsketch.abstract.written import written_out
+from pdsketch.abstract.written import BlankWriter
 from pdsketch.core import Longs
 from pdsketch.lang import (
     BOOL,
     FALSE,
     TRUE,
     Apply,
+    BlankCall,
     Domain,
+    Each,
     Equal,
     Expr,
     Logic,
@@ -68,7 +70,8 @@ class Translator:
 
     def __init__(self, model: Model, books: Codebooks) -> None:
         self.model = model
-        self.domain: Domain = written_out(model)
+        self.domain: Domain = model.domain
+        self._writer = BlankWriter(model)
         self.books = books
         self.symbols = Symbols(self.domain, books)
         self.evaluator = CodeEvaluator(model, books)
@@ -107,6 +110,8 @@ class Translator:
                 return disjoined(both)
             case Apply():
                 return self._atom(expr, scope)
+            case BlankCall():
+                return self._blank(expr, scope)
             case _:
                 return self._leaf(expr, scope)
 
@@ -141,6 +146,23 @@ class Translator:
         if predicate.role == "raw":
             raise NotAbstractableError(f"`{atom.predicate}` is read by the encoder alone")
         return self._leaf(atom, scope)
+
+    def _blank(self, call: BlankCall, scope: Scope) -> Expr:
+        """A blank: a form of sets, and what few truths decide, are formulas; all else is tabulated."""
+        formula = self._writer.formula(call)
+        if formula is call or self._is_table(call, scope):
+            return self._leaf(call, scope)
+        return self.truth(formula, scope)
+
+    def _is_table(self, call: BlankCall, scope: Scope, update: Update | None = None) -> bool:
+        """Whether a function that is a formula, too, is tabulated.
+
+        It is one relation then. Its formula compares numbers one by one: on a model of rooms that was learned
+        from 1,000 demonstrations, the task of all these comparisons did not fit into memory.
+        """
+        if any(isinstance(a, Each) for a in call.args) or all(a.type == BOOL for a in call.args):
+            return False
+        return ModelFunction(self, call, scope, update).has_tables
 
     def _leaf(self, expr: Expr, scope: Scope) -> Expr:
         """An expression over values: its truth for all codes of what it reads."""
@@ -213,8 +235,19 @@ class Translator:
 
     def written(self, update: Update, scope: Scope) -> list[list[Case]]:
         """What an update writes: for each part of the target's type the cases; codes of -1 write nothing."""
-        assert update.value is not None
-        return ModelFunction(self, update.value, scope, update).cases()
+        value, type_ = update.value, self.domain.predicates[update.target.predicate].type
+        assert value is not None
+        written = self._writer.cases(value) if isinstance(value, BlankCall) else None
+        if written is None or not isinstance(value, BlankCall) or self._is_table(value, scope, update):
+            return ModelFunction(self, value, scope, update).cases()
+        found: list[list[Case]] = [[] for _ in self.books.parts(type_)]
+        for when, own in written:
+            condition = self.truth(when, scope)
+            if condition == FALSE or own == update.target:
+                continue
+            for place, cases in enumerate(ModelFunction(self, own, scope, update).cases()):
+                found[place] += [replace(c, condition=conjoined([condition, c.condition])) for c in cases]
+        return found
 
     def cases(self, table: CodeTable, bools: dict[Expr, Expr]) -> list[Case]:
         """A table without Boolean axes: one case for each combination of their truths."""

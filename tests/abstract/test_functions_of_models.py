@@ -1,4 +1,7 @@
-"""AO of a network that reads sets: what it says of larger ones than its data had does not matter."""
+"""How AO represents functions of models: networks that read sets, and forms.
+
+What a network says of larger sets than its data had does not matter, and a form of values is one relation.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,10 @@ import pytest
 import torch
 
 import pdsketch as pds
+from pdsketch.abstract.andor import functions
+from pdsketch.abstract.andor.compile import abstraction_of
+from pdsketch.nets.forms import TableForm
+from pdsketch.nets.readings import InputReading
 
 ROW = """
 (define (domain row)
@@ -104,3 +111,38 @@ def test_the_rules_of_networks_find_the_plans(walker, search):
             scene = after(scene, step)
         assert scene[0] == LAST
         assert result.refinements == 0
+
+
+PLACES = """
+(define (domain places)
+  (:types stone - object place - vector[float32, 2] direction - int64[choices=4])
+  (:predicates
+    (robot-at [return_type=place])
+    (robot-turn [return_type=direction])
+    (stone-at [return_type=place] ?s - stone)
+    (held ?s - stone))
+  (:derived (facing ?s - stone) (??f (robot-at) (robot-turn) (stone-at ?s)))
+  (:action turn :effect (robot-turn::assign (??t (robot-turn))))
+  (:action take :parameters (?s - stone) :precondition (facing ?s) :effect (held ?s)))
+"""
+
+
+@pytest.mark.parametrize("most", [functions.MOST_COMBINATIONS, 12])
+def test_a_form_of_values_is_one_relation_and_formulas_where_that_is_too_large(monkeypatch, most):
+    monkeypatch.setattr(functions, "MOST_COMBINATIONS", most)
+    turned = {"action::turn::t": lambda turn: sure((turn.argmax(-1) + 1) % 4, 4)}
+    model = pds.Model(pds.parse_domain(PLACES), modules=turned)
+    network = model.blanks.network("derived::facing::f")
+    differences = [InputReading("difference", 0, 2, place) for place in (0, 1)]
+    ahead = {(-1, 0, 0): (1.0,), (0, -1, 1): (1.0,), (1, 0, 2): (1.0,), (0, 1, 3): (1.0,)}
+    network.form = TableForm(network.signature, [*differences, InputReading("code", 1)], ahead, (0.0,))
+    places = [[3.0, 2.0], [2.0, 3.0], [1.0, 2.0], [2.0, 1.0], [3.0, 3.0]]
+    values = {"robot-at": [2.0, 2.0], "robot-turn": 0, "stone-at": places, "held": [False] * 5}
+    state = pds.State(model.domain, objects={"stone": [*"abcde"]}, values=values)
+    result = pds.plan(model, state, "(held d)")
+    assert result.plan == [*[("turn",)] * 3, ("take", "d")]
+    assert [stage.name for stage in result.stages] == ["rules"]
+    facing = [f for f in abstraction_of(model).symbolic.translator.functions.values() if f.owner == "facing"]
+    assert all(function.sampled is None for function in facing)
+    assert (len(facing) == 1) == (most > 12)
+    assert [f.blank for f in pds.rules(model).functions] == ["facing.f", "turn.t"]
