@@ -1,4 +1,4 @@
-"""KinDER's Obstruction2D, from skills to plans: ``pip install kindergarden``, then ``python obstruction.py``.
+"""KinDER's Obstruction2D, from skills to plans; ``docs/skills.md`` says what to install.
 
 A block has to be put onto a surface that other blocks may cover. The robot takes speeds and a vacuum; two
 skills are made of these below. What lies on the surface, and where a block has no room, is learned from
@@ -20,14 +20,15 @@ import pdsketch as pds
 DOMAIN = pds.parse_domain("""
 (define (domain obstruction)
   (:types item - object block surface - item
-          place - float32[tolerance=0.005] width - float32)
+          place - float32[tolerance=0.005])
   (:predicates
     (left [return_type=place] ?i - item)
-    (wide [return_type=width] ?i - item)
+    (wide [return_type=place] ?i - item)
     (held ?b - block))
-  (:derived (on ?b - block ?s - surface) (??f (left ?b) (wide ?b) (left ?s) (wide ?s)))
+  (:derived (right [return_type=place] ?i - item) (+ (left ?i) (wide ?i)))
+  (:derived (on ?b - block ?s - surface) (??f (left ?b) (right ?b) (left ?s) (right ?s)))
   (:derived (in-the-way ?o - block ?b - block ?p - place)
-    (and (not (= ?o ?b)) (??f ?p (wide ?b) (left ?o) (wide ?o))))
+    (and (not (= ?o ?b)) (??f ?p (+ ?p (wide ?b)) (left ?o) (right ?o))))
   (:action pick :parameters (?b - block)
     :precondition (not (exists (?o - block) (held ?o)))
     :effect (held ?b))

@@ -243,7 +243,7 @@ def collect_blanks(
                 "int-without-choices",
                 f"`{name}` returns an int, and nothing says how many there are",
                 first.span,
-                help="declare the choices, for instance int64[choices=4]",
+                help="a label has choices, as in int64[choices=4]; a quantity is a float32[tolerance=0.3]",
             )
     return found
 

@@ -335,7 +335,7 @@ def _unlearnable(domain: Domain, given: Mapping[str, Any]) -> list[Diagnostic]:
             "int-without-choices",
             f"blank `{name}` returns {blank.returns}, an int without choices, and no default network can",
             blank.spans[0] if blank.spans else None,
-            help="declare its choices, as in int64[choices=4], or give a module for it",
+            help="a label has choices, as in int64[choices=4]; a quantity is a float32[tolerance=0.3]",
         )
         for name, blank in domain.blanks.items()
         if blank.returns.prim == "int64" and blank.returns.choices is None and name not in given
