@@ -40,7 +40,7 @@ DOMAIN = pds.parse_domain("""
   (:action forward :parameters (?r - robot)
     :effect (at::cond-assign ?r (not (blocked ?r)) (??next (at ?r) (looks ?r))))
   (:action pickup :parameters (?r - robot)
-    :effect (forall (?k - key) (when (faces ?r ?k) (carried ?k))))
+    :effect (forall (?k - key) (when (faces ?r ?k) (and (carried ?k) (where::assign ?k [-1, -1])))))
   (:action toggle :parameters (?r - robot)
     :effect (forall (?d - door)
       (open::cond-assign ?d (faces ?r ?d) (??turned (open ?d) (exists (?k - key) (carried ?k)))))))
