@@ -66,7 +66,6 @@ from pdsketch.training import (
     Report as Report,
     evaluate as evaluate,
     fit as fit,
-    hindsight as hindsight,
 )
 
 __version__: str

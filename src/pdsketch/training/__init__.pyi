@@ -17,7 +17,6 @@ from pdsketch.training.data.files import (
     load_episodes as load_episodes,
     save_episodes as save_episodes,
 )
-from pdsketch.training.data.hindsight import hindsight as hindsight
 from pdsketch.training.data.recorder import (
     Recorder as Recorder,
     arrays_of as arrays_of,

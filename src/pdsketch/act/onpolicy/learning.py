@@ -237,7 +237,7 @@ def learn(
     settings are the fields of `LearnOptions`.
 
     ``relabel(episodes)`` returns the episodes of a round with the world's word on further goals, where it has
-    one (`pdsketch.hindsight`): goals that happened to be reached then are successes to learn from.
+    one: goals that happened to be reached then are successes to learn from.
 
     ``folder`` keeps everything, round by round, and in the end is the folder of the model. A run that was
     killed goes on from there (``resume``), and ends as it would have without; one that has ended goes on
