@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.training.diverse_density import information, starts
+from pdsketch.training.starts import information, starts
 
 PAIRS = pds.parse_domain("""
 (define (domain pairs)

@@ -2,14 +2,16 @@
 
 A relation that began in the wrong place stays there: gradients lead to the nearest explanation. Each
 `Offset` that a derived predicate calls begins at the difference that tells most of its goals' success, or
-of its preconditions' (`diverse_density`). What is as good without the rest of the model may be wrong with it:
+of its preconditions' (`starts`). What is as good without the rest of the model may be wrong with it:
 *left of* and *right of* differ only by which block is red. So the other places are tried again as the fit
 goes on, by the loss of the whole model with the offset there.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from itertools import cycle, islice
 from typing import Final, NamedTuple, cast, final
 
 import numpy as np
@@ -19,19 +21,43 @@ from torch import Tensor, nn
 from pdsketch.lang import BlankCall, walk
 from pdsketch.nets import Offset
 from pdsketch.training.data.episode_arrays import Array
-from pdsketch.training.diverse_density import Start, starts
 from pdsketch.training.losses import Losses, real_entries
 from pdsketch.training.time_slice import TimeSlice
 
-MOST_BAGS: Final = 256
-"""States of either label that starts are looked for in, and compared by; set by hand."""
+MOST_TRIED: Final = 256
+"""States of either label that starts are looked for in, and compared by, and differences of successes that
+are looked at: where one pair in 12 counts, 20 are of the relation."""
 
 CHOICES: Final = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
-"""The parts of the steps at which starts are compared: while the rest of the model takes shape, and not after
-the priors begin to go (`optimiser.PRIORS`), when there must be time to settle. Set by hand."""
+"""The parts of the steps at which starts are compared: while the rest of the model takes shape, and not when
+there must be time to settle. Set by hand."""
 
 CLEAR: Final = 0.05
 """A start whose loss is greater by less than this (nats) is as good; set by hand."""
+
+MOST_STARTS: Final = 6
+"""Places to begin at; set by hand. Mirrored relations need two."""
+
+RADII: Final = tuple(2.0**-k for k in range(8))
+"""Radii that are tried, in root mean squares of the differences: from all of them to a hundredth."""
+
+ROUNDS: Final = 3
+"""How often a place is moved into the middle of the differences that it is near to; set by hand."""
+
+NEARLY: Final = 0.9
+"""What tells this part of the most tells nearly as much; set by hand."""
+
+LEAST_SHARE: Final = 0.5
+"""A place that tells less of the labels than this part of what the best one does is none; set by hand."""
+
+
+@final
+class Start(NamedTuple):
+    """A place where an offset may begin, how far from it the relation holds, and what that tells (bits)."""
+
+    theta: Tensor
+    radius: float
+    information: float
 
 
 @final
@@ -85,11 +111,11 @@ class Starts:
         sides = [rng.permutation(states[labels == side]) for side in (True, False)]
         if not all(map(len, sides)):
             return None
-        bags = np.concatenate([side[:MOST_BAGS] for side in sides])
+        bags = np.concatenate([side[:MOST_TRIED] for side in sides])
         seen = self._differences(table, network, bags)
         if seen is None:
             return None
-        label = np.repeat([True, False], [min(len(side), MOST_BAGS) for side in sides])
+        label = np.repeat([True, False], [min(len(side), MOST_TRIED) for side in sides])
         known = torch.from_numpy(label).to(seen[0].device)
         places = starts(*seen, known, self.seed)
         if places and network.modes > 1:  # each at its own place: of two at one, the second would not learn
@@ -142,7 +168,7 @@ class Starts:
         """Put offsets that were not trained before where they begin."""
         for one in self._offsets:
             if one.network in fresh:
-                _put(one.network, one.places[0])
+                _put(one.network, one.places)
 
     @staticmethod
     def due(step: int, steps: int) -> bool:
@@ -157,7 +183,7 @@ class Starts:
             own, others = self._compared(one)
             best = min(range(len(others)), key=others.__getitem__)
             if others[best] < own - CLEAR:
-                _put(one.network, one.places[best])
+                _put(one.network, one.places[best:])
                 moved += one.network.parameters()
         return moved
 
@@ -184,7 +210,7 @@ class Starts:
         before = {name: value.clone() for name, value in one.network.state_dict().items()}
         others = []
         for place in one.places:
-            _put(one.network, place)
+            _put(one.network, [place])
             again = TimeSlice(training, self.losses.logic, states, encoded=first.encoded or None)
             others.append(self._loss(again))
         one.network.load_state_dict(before)
@@ -213,5 +239,100 @@ def fresh_offsets(model: nn.Module) -> list[Offset]:
     return [m for m in model.modules() if isinstance(m, Offset) and not int(cast(Tensor, m.lengths.seen))]
 
 
-def _put(network: Offset, place: Start) -> None:
-    network.place(place.theta, place.radius)
+def _put(network: Offset, places: Sequence[Start]) -> None:
+    """Each mode at a place of its own, as far as there are places."""
+    first = list(islice(cycle(places), network.modes))
+    network.place(torch.stack([one.theta for one in first]).reshape(network.shift.shape), first[0].radius)
+
+
+# -- where offsets may begin --------------------------------------------------------------
+#
+# Diverse density (Maron and Lozano-Pérez, 1998): of a state in which a goal held it is known that some pair
+# of its objects stands in the relation, and not which. A bag is the differences of all pairs of one state.
+# The offset is where every bag of a success has a difference, and most others have none; several places may
+# do as well (whoever stands left of another has it to the right), so all are found, the best first.
+
+
+def starts(differences: Tensor, real: Tensor | None, label: Tensor, seed: int) -> list[Start]:
+    """The best places for an offset to begin at, apart from each other (see the module).
+
+    ``differences`` are the bags, ``[bag, n, size]``, of which the ``real`` entries ``[bag, n]`` count (None:
+    all); ``label`` says of each bag whether the goal held, so that one of its differences may be the offset.
+    ``seed`` draws the places that are tried.
+    """
+    if not bool(label.any()) or bool(label.all()) or not differences.shape[1]:
+        return []
+    if real is not None:
+        differences = torch.where(real.unsqueeze(-1), differences, math.nan)
+    instances = differences[label].flatten(0, 1)
+    instances = instances[~instances.isnan().any(-1)]
+    if not len(instances):
+        return []
+    unit = float(instances.square().sum(-1).mean().sqrt())
+    if not unit > 0.0:
+        return []
+    order = torch.randperm(len(instances), generator=torch.Generator().manual_seed(seed))
+    places = instances[order[:MOST_TRIED].to(instances.device)]
+    radius, told = _best_radius(places, differences, label, unit)
+    for _ in range(ROUNDS):
+        moved = _centred(places, radius, differences[label])
+        wider, more = _best_radius(moved, differences, label, unit)
+        better = more >= told
+        places = torch.where(better.unsqueeze(-1), moved, places)
+        radius, told = torch.where(better, wider, radius), torch.where(better, more, told)
+    return _apart(places, radius, told)
+
+
+def _nearest(places: Tensor, differences: Tensor) -> tuple[Tensor, Tensor]:
+    """The distance of each bag's nearest difference from each place ``[place, bag]``, and which it is."""
+    far = torch.stack([(differences - place).square().sum(-1) for place in places])
+    found = far.nan_to_num(math.inf).min(-1)
+    return found.values.sqrt(), found.indices
+
+
+def _best_radius(places: Tensor, differences: Tensor, label: Tensor, unit: float) -> tuple[Tensor, Tensor]:
+    """The radius within which each place tells most of the labels, and how much that is.
+
+    Of several that tell nearly as much, the one in the middle: a small ball misses examples, and from
+    far within a large one, other differences than those of the relation count.
+    """
+    near, _ = _nearest(places, differences)
+    radii = torch.tensor([unit * r for r in RADII], device=near.device)
+    within = near.unsqueeze(-1) <= radii
+    true, false = within[:, label].double().mean(1), within[:, ~label].double().mean(1)
+    told = torch.where(true > false, information(true, false), torch.zeros_like(true))
+    most = told.amax(1)
+    good = (told >= NEARLY * most.unsqueeze(1)).to(radii.dtype)
+    middle = (good * radii.log()).sum(1) / good.sum(1)
+    return middle.exp(), most
+
+
+def information(true: Tensor, false: Tensor) -> Tensor:
+    """What an event tells of a label, in bits, if both labels are as likely; its probability given either."""
+
+    def entropy(p: Tensor) -> Tensor:
+        return -(torch.xlogy(p, p) + torch.xlogy(1.0 - p, 1.0 - p)) / math.log(2.0)
+
+    return entropy((true + false) / 2.0) - (entropy(true) + entropy(false)) / 2.0
+
+
+def _centred(places: Tensor, radius: Tensor, differences: Tensor) -> Tensor:
+    """Each place in the middle of the nearest difference of each bag that has one within the radius."""
+    near, which = _nearest(places, differences)
+    bags = torch.arange(len(differences), device=which.device)
+    nearest = differences[bags, which]
+    counts = (near <= radius.unsqueeze(-1)).to(nearest.dtype)
+    total = torch.einsum("pb,pbd->pd", counts, nearest.nan_to_num(0.0))
+    return total / counts.sum(-1, keepdim=True).clamp_min(1.0)
+
+
+def _apart(places: Tensor, radius: Tensor, told: Tensor) -> list[Start]:
+    """The best ones, none within the radius of a better one."""
+    found: list[Start] = []
+    for at in told.argsort(descending=True, stable=True).tolist():
+        least = LEAST_SHARE * found[0].information if found else 0.0
+        if len(found) == MOST_STARTS or not float(told[at]) > least:
+            break
+        if all(float((places[at] - one.theta).norm()) > max(one.radius, float(radius[at])) for one in found):
+            found.append(Start(places[at].clone(), float(radius[at]), float(told[at])))
+    return found

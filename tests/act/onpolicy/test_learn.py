@@ -73,7 +73,9 @@ def test_goals_that_happened_to_be_reached_are_learned_from_where_the_world_says
     def relabelled(episodes):
         for one in episodes:
             known = {goal: [label(state) for state in one.states] for goal, label in goals.items()}
-            yield pds.Episode(one.states, one.actions, goals={**one.goals, **known}, executable=one.executable)
+            yield pds.Episode(
+                one.states, one.actions, goals={**one.goals, **known}, executable=one.executable
+            )
 
     settings = {**SETTINGS, "episodes": 8, "first": 8, "fit_steps": 5, "evaluate": 0}
     learned = pds.learn(Lamps(domain), domain, relabel=relabelled, **settings)
