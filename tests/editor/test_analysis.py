@@ -175,6 +175,28 @@ def test_a_text_without_a_header_is_answered(text):
     assert ("full" in {d.name for d in analysis.declarations}) == ("full" in text)
 
 
+def test_nothing_without_a_name_is_declared():
+    for text in ("(define (domain ) (:predicates (", "(define (domain d) (:predicates ()", "(define (domain"):
+        assert all(found.name for found in analyse(text, "d.pddl").declarations), text
+
+
+def test_the_form_of_a_declaration_is_the_whole_of_it():
+    forms = {found.name: found.form.text for found in analyse(KITCHEN, "d").declarations}
+    assert forms["on"] == "(on ?a - appliance)"
+    assert forms["food-pose"] == "(food-pose [return_type=pose] ?f - food)"
+
+
+def test_types_are_completed_behind_the_sign_of_equality_alone():
+    def labels(settings):
+        text = f"(define (domain d) (:predicates (p [{settings}] ?x)))"
+        place = text.index("]")
+        return {item.label for item in completions(analyse(text, "d.pddl"), place).items}
+
+    assert "float32" in labels("return_type=")
+    assert labels("") == {"return_type=", "choices=", "tolerance="}
+    assert not labels("tolerance ")
+
+
 def test_a_problem_leads_into_its_domain_even_if_that_is_broken():
     for text in (BROKEN, BROKEN.replace("(on ?x\n", "(on ?x ?y))\n")):
         domain = analyse(text, "domain.pddl")

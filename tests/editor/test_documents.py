@@ -76,3 +76,18 @@ def test_what_cannot_be_read_is_no_text(documents, tmp_path):
     path = str(tmp_path / "p.pddl")
     documents.put(path, PROBLEM.format(name="oven"))
     assert home_of(documents, path) is None
+
+
+def test_a_name_is_changed_in_its_domain_and_in_the_problems_of_that_domain(documents, tmp_path):
+    paths = {}
+    for name in ("oven", "kettle"):
+        for kind, text in (("domain", DOMAIN), ("problem", PROBLEM)):
+            paths[name, kind] = str(tmp_path / f"{name}-{kind}.pddl")
+            documents.put(paths[name, kind], text.format(name=name))
+    found = documents.definition(paths["oven", "problem"], PROBLEM.format(name="oven").rindex("hot"))
+    assert found is not None
+    assert [span.source.name for span in documents.occurrences(found)] == [
+        *[paths["oven", "domain"]] * 2,
+        paths["oven", "problem"],
+    ]
+    assert [*documents.rename(found, "warm")] == [paths["oven", "domain"], paths["oven", "problem"]]

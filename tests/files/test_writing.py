@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import resource
 import stat
@@ -94,6 +95,22 @@ def test_a_killed_writer_leaves_the_old_contents_or_the_new_ones(tmp_path):
     with lock_folder(tmp_path):
         assert sorted(os.listdir(tmp_path)) == [".lock", "file"]
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_draft_that_is_swept_away_before_it_is_locked_is_written_again(tmp_path, monkeypatch):
+    claimed = []
+
+    def swept(file, how, real=fcntl.flock):
+        if not claimed:
+            (draft,) = os.listdir(tmp_path)
+            os.unlink(tmp_path / draft)
+        claimed.append(how)
+        real(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", swept)
+    write_file(tmp_path / "file", b"new")
+    assert len(claimed) == 2
+    assert (tmp_path / "file").read_bytes() == b"new"
 
 
 def test_the_file_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
