@@ -1,6 +1,5 @@
 """The door of `core`: what other rooms may use, and where it stands."""
 
-from pdsketch.core.arrays import Bools as Bools, Floats as Floats, Ints as Ints, Longs as Longs
 from pdsketch.core.library import library as library
 from pdsketch.core.preparation import (
     Join as Join,
@@ -12,6 +11,10 @@ from pdsketch.core.preparation import (
 )
 from pdsketch.core.rows import (
     CSR as CSR,
+    Bools as Bools,
+    Floats as Floats,
+    Ints as Ints,
+    Longs as Longs,
     csr_of as csr_of,
     distinct as distinct,
     gather as gather,

@@ -1,4 +1,4 @@
-"""Compressed sparse rows (CSR): lists of ints in two arrays, and operations on all of them at once."""
+"""Flat arrays by type, and compressed sparse rows (CSR): lists of ints in two of them, worked on at once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.core.arrays import Ints, Longs
 from pdsketch.lang import dataclass
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 @final

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
-from pdsketch.core.arrays import Bools, Floats, Ints
-from pdsketch.core.rows import CSR
+from pdsketch.core.rows import CSR, Bools, Floats, Ints
 from pdsketch.lang import Fact, dataclass
 
 
