@@ -78,8 +78,8 @@ class Problems:
         self._batch, self._watch = encoded(self.model, list(self.states))
         self.states = self._batch
 
-    def candidates(self, i: int, number: int = 0, reached: State | None = None) -> Candidates:
-        """The values of arguments of a problem in round ``number``; the last has ``reached`` a state."""
+    def candidates(self, i: int, number: int = 0, reached: Sequence[State] = ()) -> Candidates:
+        """The values of arguments of a problem in round ``number``; the last has ``reached`` some states."""
         return self._source(i).advance(number, reached) if self.takes else NO_CANDIDATES
 
     def _source(self, i: int) -> CandidateSource:

@@ -270,3 +270,34 @@ def test_relations_propose_to_what_generators_propose() -> None:
     result = pds.plan(model, state, goal, candidates="generators", generators=generators)
     assert [step[1] for step in result.plan or ()] == ["b", "a", "c"]
     assert pds.validate(model, result.plan, state, goal)
+
+
+TOWERS = pds.parse_domain("""
+(define (domain towers) (:types block - object place - vector[float32, 2, tolerance=0.01])
+ (:predicates (at [return_type=place] ?b - block))
+ (:derived (on ?a ?b - block) (??f (at ?a) (at ?b)))
+ (:action put :parameters (?b - block ?p - place) :precondition (not (exists (?o - block) (on ?o ?b)))
+  :effect (at::assign ?b ?p)))""")
+
+
+def test_samplers_are_asked_where_each_part_of_a_goal_holds():
+    def on(p, q):
+        return ((p - q - torch.tensor([0.0, 1.0])).abs().amax(-1, keepdim=True) < 0.1).float()
+
+    def above(model, state, block):
+        others = [name for name in state.members("block") if name != block]
+        at = dict(zip(state.members("block"), state["at"].tolist(), strict=True))
+        return [[at[name][0], at[name][1] + 1] for name in others]
+
+    model = pds.Model(TOWERS, modules={"derived::on::f": on})
+    state = pds.State(TOWERS, {"block": [*"abc"]}, {"at": [[0, 0], [5, 0], [9, 0]]})
+    # A on b is as near to the goal as b on c, comes first, and is no way to it: b can no longer be moved.
+    found = pds.plan(
+        model,
+        state,
+        "(and (on a b) (on b c))",
+        samplers={"put.?p": above},
+        candidates="generators",
+        max_expansions=600,
+    )
+    assert found.plan == [("put", "b", (9.0, 1.0)), ("put", "a", (9.0, 2.0))]

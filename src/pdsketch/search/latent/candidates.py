@@ -60,13 +60,13 @@ class CandidateSource:
         functions = self._proposals.generators or self._proposals.samplers
         return bool(self._types and (functions or self._relations or self._others))
 
-    def advance(self, number: int, reached: State | None = None) -> Candidates:
+    def advance(self, number: int, reached: Sequence[State] = ()) -> Candidates:
         """The candidates of round ``number``: those before, and what is proposed now.
 
-        Samplers are asked about the initial state, and about the one that the round before has ``reached``.
+        Samplers are asked about the initial state, and about those that the round before has ``reached``.
         """
         before = {} if self.pool is None else self.pool.values
-        states = [self._state] if reached is None else [self._state, reached]
+        states = [self._state, *reached]
         made = {t: self._generated(t, number) for t in self._types}
         sampled = [one for s in states for name in self._proposals.samplers for one in self._sampled(name, s)]
         pool = [*made.items(), *((type_, values) for _, _, type_, values in sampled)]

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Final, final
 
 import torch
+from torch import Tensor
 
 from pdsketch.abstract import NoAbstractionError
-from pdsketch.lang import Step, error
+from pdsketch.lang import Step, conjuncts, error
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome
 from pdsketch.search.latent.heuristics import Order, Searched, StateHeuristic, order_of
@@ -70,14 +71,14 @@ def _order(problems: Problems, some: Sequence[int], searched: Searched) -> Order
 def search_in_model(problems: Problems, some: Sequence[int], allowed: Allowed) -> Mapping[int, str]:
     """Search in the model, with more candidate values from round to round; all problems are settled."""
     pools: dict[int, Candidates] = {}
-    reached: dict[int, State] = {}
+    reached: dict[int, list[State]] = {}
     rounds = MOST_ROUNDS if problems.proposes else 1
     for number in range(rounds):
         left = [i for i in some if i not in problems.found]
         if not left:
             break
         for i in left:
-            pools[i] = problems.candidates(i, number, reached.get(i))
+            pools[i] = problems.candidates(i, number, reached.get(i, ()))
         last = number == rounds - 1
         reached = _Round(problems, left, [pools[i] for i in left], number, last=last).run()
     _steady(problems, some)
@@ -131,11 +132,10 @@ class _Round:
         self._number = number
         self._last = last
 
-    def run(self) -> dict[int, State]:
+    def run(self) -> dict[int, list[State]]:
         """Search, replay, and settle the problems that have a plan, or a reason why there is none.
 
-        Returned is, of each problem that another round goes on with, the state that seemed nearest to its
-        goal.
+        Returned are, of each problem that another round goes on with, states that samplers are asked about.
         """
         problems, left, options = self._problems, self._left, self._problems.options
         model, goals = problems.model, [problems.goals[i] for i in left]
@@ -163,11 +163,35 @@ class _Round:
             problems.count(i, outcome)
         with problems.budget.grace().running():
             self._settle(engine, outcomes)
+        if self._last or not options.samplers:
+            return {}
         return {
-            i: space.batch(torch.tensor([outcome.best], device=space.device))[0]
-            for i, outcome in zip(left, outcomes, strict=True)
-            if outcome.best >= 0 and not self._last
+            i: [*space.batch(self._halfway(engine, place, outcome))]
+            for place, (i, outcome) in enumerate(zip(left, outcomes, strict=True))
+            if outcome.best >= 0 and i not in problems.found
         }
+
+    def _halfway(self, engine: BestFirstSearch, place: int, outcome: LatentOutcome) -> Tensor:
+        """The most promising node of a problem, and more on other ways to its goal.
+
+        These are the most promising of those in which the same parts of the goal hold, for as many sets of
+        parts as the goal has parts, those of the most parts first: where a block was put on one that still
+        has to move, h is as low as where the other one stands in its place already.
+        """
+        problems, space, frontier = self._problems, engine.space, engine.frontier
+        parts = conjuncts(problems.goals[self._left[place]])
+        best = torch.tensor([outcome.best], device=space.device)
+        if len(parts) == 1:
+            return best
+        nodes = (frontier.problem[: frontier.n] == place).nonzero().squeeze(1)
+        batch = space.batch(nodes)
+        held = torch.stack([problems.model.holds(batch, part, crisp=True) > 0.5 for part in parts], 1)
+        sets, which = held.unique(dim=0, return_inverse=True)
+        found = [best]
+        for number in sets.sum(1).argsort(descending=True, stable=True)[: len(parts)].tolist():
+            alike = nodes[which == number]
+            found.append(alike[frontier.open.h[alike].argmin()].reshape(1))
+        return torch.cat(found).unique()
 
     def _settle(self, engine: BestFirstSearch, outcomes: Sequence[LatentOutcome]) -> None:
         problems, space = self._problems, engine.space
