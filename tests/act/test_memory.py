@@ -88,7 +88,7 @@ def test_failures_weigh_on_what_is_alike_and_fade() -> None:
     kept, state = memory()
     kept.failed(("put", "a", (0.3, 0.9)), state)
     once = price(kept, state, (0.3, 0.9))
-    assert once > price(kept, state, (0.35, 0.9)) > price(kept, state, (0.8, 0.9)) > 0
+    assert once > price(kept, state, (0.31, 0.9)) > price(kept, state, (0.8, 0.9)) > 0
     kept.failed(("put", "a", (0.3, 0.9)), state)
     assert math.isinf(price(kept, state, (0.3, 0.9)))
     assert math.isinf(price(kept, state, (0.302, 0.9)))
@@ -97,6 +97,14 @@ def test_failures_weigh_on_what_is_alike_and_fade() -> None:
     for _ in range(30):
         kept.succeeded(("pick", "a"), state)
     assert math.isfinite(price(kept, state, (0.3, 0.9)))
+
+
+def test_failures_in_states_that_differ_are_paid_for_and_bar_nothing() -> None:
+    kept, state = memory()
+    step = ("put", "a", (0.3, 0.9))
+    for place in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
+        kept.failed(step, pds.State(state.domain, {"block": ["a"]}, {"at": [[place, 0.2]], "held": [True]}))
+    assert 1.0 < price(kept, state, (0.3, 0.9)) < math.inf
 
 
 def test_success_in_like_states_speaks_for_a_step() -> None:

@@ -85,7 +85,7 @@ class Policy:
     one number, or numbers by predicate; else the tolerance of each variable's
     type or, of encoded ones, the noise that `fit` recorded, whichever is larger.
     It remembers what failed, was refused, or did not come about as predicted, by likeness of states: a step
-    that failed ``tries`` times in like states is avoided as long as something else leads to the goal, and
+    that failed ``tries`` times in the same state is avoided as long as something else leads to the goal, and
     less certain steps cost more. Where the model believes the goal and the world denies it, that state counts
     as no goal. ``explore=0.2``: where there is no plan, the step is tried whose precondition has the
     highest truth from 0.2 to 0.5.

@@ -1,8 +1,10 @@
 """What acting has shown: which steps failed in which states, how often skills succeed, what is no goal.
 
 What was met counts in like states, and less the longer ago it is. The likeness of two states is e⁻ᵈ, where d
-counts the predicates in which they differ; a float differs wholly by some times its tolerance, and in part by
-less. Thus a failure weighs on what is nearly the same, and failures in states that are somewhat alike add up.
+counts the predicates in which they differ; a float differs wholly by its tolerance, and in part by less.
+Failures in states that are somewhat alike add up to a price. What is more than half alike is the same, and
+what failed there again and again is barred. In a noisy world no two failures are the same: what seldom succeeds
+is paid for, and tried again.
 """
 
 from __future__ import annotations
@@ -19,18 +21,11 @@ from torch import Tensor
 from pdsketch.lang import Apply, Domain, Expr, Object, ObjectType, Step, ValueType, unfold_all, walk
 from pdsketch.tensor import Model, State, StateBatch, tolerance_of
 
-REACH: Final = 4.0
-"""Floats that are so many tolerances apart are no longer alike. Set by hand."""
-
 FADING: Final = 32.0
 """After so many steps, what was met weighs 1/e. Set by hand."""
 
 PRIOR: Final = 2.0
 """Before anything was met, a step is as good as if it had succeeded so often. Set by hand."""
-
-FORGIVEN: Final = 0.75
-"""So much of a try is forgiven to what is not quite the same, or some time ago: of two tries, one may have
-been in a state that differs in one predicate."""
 
 
 @final
@@ -67,7 +62,8 @@ class Memory:
     """What was met in one episode with a ``model``, as prices of steps and as states that are no goals.
 
     A step costs -log p beyond its own cost, where p is the chance that it succeeds in a state; it is barred
-    where it failed ``tries`` times in like states without success. ``rates`` are those of all episodes.
+    where it failed ``tries`` times more often than it succeeded in the same state. ``rates`` are those of
+    all episodes.
     """
 
     model: Model
@@ -114,7 +110,7 @@ class Memory:
         """
         own = [one for one in self._met if isinstance(one.what, tuple) and one.what[0] == action]
         shape = next((a.shape[:2] for a in arguments.values()), torch.Size((batch.size, 1)))
-        good, bad = (torch.zeros(shape, dtype=torch.float64, device=batch.device) for _ in range(2))
+        good, bad, vain = (torch.zeros(shape, dtype=torch.float64, device=batch.device) for _ in range(3))
         for one in own:
             apart = self._states_apart(one.state, batch, None).unsqueeze(1)
             apart = apart + self._steps_apart(one, arguments, shape)
@@ -123,8 +119,9 @@ class Memory:
                 bad += one.weight * alike
             else:
                 good += alike
+            vain += (one.weight or -1.0) * (alike > 0.5)
         price = -((PRIOR * self.rates.of(action) + good) / (PRIOR + good + bad)).log()
-        return price.masked_fill(bad - good >= self.tries - FORGIVEN, torch.inf)
+        return price.masked_fill(vain >= self.tries, torch.inf)
 
     def unbarred(self) -> Memory:
         """The same, where steps that failed are dear, and none is barred."""
@@ -183,7 +180,7 @@ def _apart(many: Tensor, one: Tensor, type_: ValueType, tolerance: float) -> Ten
     """How far values are apart, from 0 to 1."""
     if type_.prim != "float32":
         return (many != one).double()
-    return ((many.double() - one.double()).abs() / (REACH * tolerance)).clamp(max=1.0)
+    return ((many.double() - one.double()).abs() / tolerance).clamp(max=1.0)
 
 
 def _entries(goal: Expr, domain: Domain, state: State) -> dict[str, Tensor]:
