@@ -20,7 +20,7 @@ def way(problem):
     """The search that `plan` chooses."""
     with (
         patch("pdsketch.search.packed.problem.plan_problem", lambda *_: "classical"),
-        patch("pdsketch.search.models.plan_models", lambda *_: ["model"]),
+        patch("pdsketch.search.strategy.plan_models", lambda *_: ["model"]),
         patch("pdsketch.tensor.model.Model", lambda domain: domain),
     ):
         return pds.plan(problem)

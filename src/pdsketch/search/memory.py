@@ -3,8 +3,8 @@
 What was met counts in like states, and less the longer ago it is. The likeness of two states is e⁻ᵈ, where d
 counts the predicates in which they differ; a float differs wholly by its tolerance, and in part by less.
 Failures in states that are somewhat alike add up to a price. What is more than half alike is the same, and
-what failed there again and again is barred. In a noisy world no two failures are the same: what seldom succeeds
-is paid for, and tried again.
+what failed there again and again is barred. In a noisy world no two failures are the same: what seldom
+succeeds is paid for, and tried again.
 """
 
 from __future__ import annotations

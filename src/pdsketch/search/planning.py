@@ -88,7 +88,7 @@ def _planned(target: Any, state: Any, goal: Any, given: dict[str, Any]) -> Resul
             "missing-argument", "a model is planned with from a state and a goal: plan(model, state, goal)"
         )
     with apart():
-        from pdsketch.search.models import plan_models
+        from pdsketch.search.strategy import plan_models
         from pdsketch.tensor import Model
     model = Model(target) if isinstance(target, Domain) else target
     return plan_models(model, [state], [goal], given)[0]
@@ -144,7 +144,7 @@ def _by_model(model: Model, plan: Any, state: State, goal: str | Expr) -> Verdic
     with apart():
         import torch
 
-        from pdsketch.search.models import checked_goals, checked_states
+        from pdsketch.search.strategy import checked_goals, checked_states
     (state,) = checked_states(model, [state])
     (wanted,) = checked_goals(model, [state], [goal])
     cost = 0.0
@@ -181,7 +181,7 @@ def plan_many(
     The options are those of `plan` with a model.
     """
     with apart():
-        from pdsketch.search.models import plan_models
+        from pdsketch.search.strategy import plan_models
     with Ticker("planning") as tick:
         return plan_models(model, states, goals, _given(options, tick))
 

@@ -9,9 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from pdsketch.search.latent.closed import ClosedTable
-from pdsketch.search.latent.frontier import Frontier
-from pdsketch.search.latent.open_list import OpenList
+from pdsketch.search.latent.frontier import ClosedTable, Frontier, OpenList
 
 batches = st.lists(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12), st.integers(0, 5)), max_size=12), max_size=12
@@ -94,8 +92,8 @@ def test_many_runs_and_small_windows_give_the_same_order(pushed, wanted, closed,
     opened = OpenList(3, 1000, lambda nodes: ~is_closed[nodes], CPU)
     problem, plain = torch.zeros(1000, dtype=torch.int64), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pdsketch.search.latent.open_list._CELLS", cells)
-        patch.setattr("pdsketch.search.latent.open_list._AHEAD", 1 + cells % 3)
+        patch.setattr("pdsketch.search.latent.frontier._CELLS", cells)
+        patch.setattr("pdsketch.search.latent.frontier._AHEAD", 1 + cells % 3)
         for rows in pushed:
             first = len(plain)
             nodes = torch.arange(first, first + len(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pdsketch.budget import MEGABYTE, Budget, OutOfMemoryError
-from pdsketch.search.latent.growing import more_rows
+from pdsketch.search.latent.frontier import more_rows
 
 ROW = 40
 

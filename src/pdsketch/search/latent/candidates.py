@@ -11,9 +11,9 @@ from torch import Tensor
 
 from pdsketch.lang import Action, Expr, ObjectType, Value, ValueType, effect_expressions, walk
 from pdsketch.search.latent.instances import Candidates, value_types
-from pdsketch.search.latent.proposals import Proposals
-from pdsketch.search.latent.relations import (
+from pdsketch.search.latent.proposals import (
     Proposal,
+    Proposals,
     SamplingRelation,
     propose,
     propose_along,

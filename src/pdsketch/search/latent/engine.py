@@ -27,8 +27,7 @@ from torch import Tensor
 
 from pdsketch.budget import current
 from pdsketch.lang import Step
-from pdsketch.search.latent.frontier import Frontier
-from pdsketch.search.latent.growing import grown
+from pdsketch.search.latent.frontier import Frontier, grown
 from pdsketch.search.latent.heuristics import Order, StateHeuristic
 from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.options import LIMITS, status_of
@@ -292,9 +291,10 @@ class BestFirstSearch:
 
     def _drop_finished(self, active: Ints) -> Ints:
         """The problems that go on; those with a goal that nothing can beat, or without room, are settled."""
-        if not (self.textbook or self.greedy):
+        reached = self.goal[active] >= 0
+        if reached.any() and not (self.textbook or self.greedy):
             least: Floats = self.frontier.least_f(self._on_device(active)).cpu().numpy()
-            done = (self.goal[active] >= 0) & (self.goal_cost[active] <= least)
+            done = reached & (self.goal_cost[active] <= least)
             done |= self.expanded[active] >= self._patience[active]
             for problem in active[done]:
                 self._status[problem] = "solved"

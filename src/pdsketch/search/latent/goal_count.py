@@ -38,7 +38,7 @@ from pdsketch.lang import (
 )
 from pdsketch.search.latent.heuristics import NeverInfinite, Searched
 from pdsketch.search.latent.margin import Margin
-from pdsketch.search.latent.relations import can_sample, name_of, pairs_in
+from pdsketch.search.latent.proposals import can_sample, name_of, pairs_in
 from pdsketch.tensor import Model, StateBatch
 
 Ints = NDArray[np.int64]

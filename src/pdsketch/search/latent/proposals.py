@@ -1,19 +1,38 @@
-"""What functions of users propose for the value parameters of actions, checked: they may fail in any way."""
+"""What proposes values for the parameters of actions: functions of users, and relations that can sample."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, final
+from dataclasses import dataclass
+from typing import Any, Final, final
 
 import torch
 from torch import Tensor
 
-from pdsketch.lang import Action, Domain, Error, ValueType, Variable, choices_of, error
+from pdsketch.lang import (
+    Action,
+    Apply,
+    BlankCall,
+    Domain,
+    Each,
+    Error,
+    Expr,
+    ObjectType,
+    ValueType,
+    Variable,
+    choices_of,
+    error,
+    free_variables,
+    unfold_all,
+    walk,
+)
 from pdsketch.search.latent.instances import as_data
 from pdsketch.search.latent.options import LIMITS, generators_of, samplers_of, status_of
 from pdsketch.search.options import Generator, Sampler
 from pdsketch.tensor import Model, State
+
+# Functions of users, checked: they may fail in any way.
 
 
 @contextmanager
@@ -119,3 +138,216 @@ class Proposals:
 
 def _is_listed(type_: ValueType) -> bool:
     return type_.shape is not None and (type_.choices is not None or type_.prim == "bool")
+
+
+# Relations that propose values: calls of two arguments whose module can sample one of them, given the other.
+#
+# Such a module has ``sample(other, n, argument=…, generator=…)``, which returns ``[..., n, *shape]``; its
+# ``arguments`` says which of the two it samples (without it, the first): `pdsketch.nets.Offset` is one.
+# Values are proposed for what a goal or a precondition says of objects: those that stand in the relation to a
+# value of the state, then to a value that was proposed, and so on: incremental sampling, as in PDDLStream
+# (Garrett et al., 2020).
+
+MOST_PROPOSED: Final = 256
+"""Values that relations propose in a round, of all types; more are thinned out evenly. Set by hand."""
+
+FIRST_LINKS: Final = 2
+"""How long chains of any relations are, to which each round after the first adds a link: what is proposed to
+values of the state, and what to those. Three in a row, and a tower of three, need two."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Values ``[n, *shape]`` of a type."""
+
+    type: ValueType
+    values: Tensor
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SamplingRelation:
+    """A call that proposes values of ``type`` for one argument, its ``target``, given the ``other`` one.
+
+    ``variables`` are those of the other argument that are bound around the call.
+    """
+
+    name: str
+    module: Any
+    argument: int
+    type: ValueType
+    target: Expr
+    other: Expr
+    other_type: ValueType
+    variables: tuple[Variable, ...]
+
+    def around(self, values: Tensor, n: int, generator: torch.Generator) -> Tensor:
+        """``n`` values for the argument, or one of each of the module's modes if these are more.
+
+        Given each of these ``values``, ``[m, *shape]``, as the other argument.
+        """
+        n = max(n, int(getattr(self.module, "modes", 1)))
+        what = f"`sample` of the module of `{self.name}`"
+        with proposing(what):
+            found = self.module.sample(values, n, argument=self.argument, generator=generator)
+        if not isinstance(found, Tensor) or found.dim() < 2 or tuple(found.shape[:2]) != (len(values), n):
+            return checked_values(found, self.type, what)
+        return checked_values(found.flatten(0, 1), self.type, what)
+
+
+def can_sample(module: Any) -> bool:
+    """Whether a module proposes values."""
+    return callable(getattr(module, "sample", None))
+
+
+def relations_in(model: Model, expressions: Iterable[Expr]) -> list[SamplingRelation]:
+    """The relations in what expressions say, derived predicates written out, that can propose values."""
+    found: dict[Any, SamplingRelation] = {}
+    for call in pairs_in(model, expressions):
+        module = model.blanks.calls.get(name_of(call))
+        if not can_sample(module):
+            continue
+        types = input_types(model, call)
+        for argument in getattr(module, "arguments", (0,)):
+            other = call.args[1 - argument]
+            bound = {n.name: n for n in walk(other) if isinstance(n, Variable)}
+            variables = tuple(bound[name] for name in free_variables(other))
+            if all(isinstance(v.type, ObjectType) for v in variables) and not isinstance(other, Each):
+                one = SamplingRelation(
+                    name_of(call),
+                    module,
+                    argument,
+                    types[argument],
+                    call.args[argument],
+                    other,
+                    types[1 - argument],
+                    variables,
+                )
+                found.setdefault((one.name, argument, one.target, other), one)
+    return [*found.values()]
+
+
+def pairs_in(model: Model, expressions: Iterable[Expr]) -> list[BlankCall | Apply]:
+    """The Boolean calls of blanks and external functions of two arguments, derived predicates written out."""
+    found: dict[BlankCall | Apply, None] = {}
+    for expr in expressions:
+        for node in walk(unfold_all(expr, model.domain)):
+            if isinstance(node, BlankCall | Apply) and len(node.args) == 2 and node.type.is_bool:
+                external = (
+                    isinstance(node, Apply) and model.domain.predicates[node.predicate].role == "external"
+                )
+                if external or isinstance(node, BlankCall):
+                    found[node] = None
+    return [*found]
+
+
+def name_of(call: BlankCall | Apply) -> str:
+    """The name of what is called, as modules are given."""
+    return call.blank if isinstance(call, BlankCall) else call.predicate
+
+
+def input_types(model: Model, call: BlankCall | Apply) -> list[ValueType]:
+    """The types of what a blank, or an external function, is given."""
+    if isinstance(call, BlankCall):
+        return [i.type for i in model.domain.blanks[call.blank].inputs]
+    own = model.domain.predicates[call.predicate].parameters
+    return [p.type for p in own if isinstance(p.type, ValueType)]
+
+
+def same_type(a: ValueType, b: ValueType) -> bool:
+    """Whether values of one type may stand for those of another: named types must have one name."""
+    return a == b and (a.alias is None or b.alias is None or a.alias == b.alias)
+
+
+Pool = Sequence[tuple[ValueType, Tensor]]
+"""Values that may be given to what actions write, ``[n, *shape]`` of each type."""
+
+
+def propose_along(
+    model: Model, state: State, relations: Sequence[SamplingRelation], pool: Pool
+) -> list[Proposal]:
+    """What the relations of a goal propose at first: the surest values, in chains as the goal has them.
+
+    Where *c* shall be on *b* and *b* on *a*, places on those of *b* are proposed for *c*, and no others. What
+    can be moved may be where it is in ``state``, or at a value of the ``pool``. ``model`` fills the
+    ``relations`` with modules that can sample.
+    """
+    generator = torch.Generator().manual_seed(0)
+    last = list(zip(relations, _to_state(model, state, relations, pool, 1, generator), strict=True))
+    found: list[Proposal] = []
+    room = MOST_PROPOSED
+    for _ in relations:
+        share = max(1, room // max(1, 2 * len(last)))
+        last = [(r, _thinned(values, share)) for r, values in last]
+        room -= sum(len(values) for _, values in last)
+        found += [Proposal(r.type, values) for r, values in last]
+        if room < len(last):
+            break
+        last = [
+            (r, r.around(values, 1, generator))
+            for r in relations
+            for before, values in last
+            if r.other == before.target and same_type(r.other_type, before.type) and r.target != before.other
+        ]
+    return found
+
+
+def propose(
+    model: Model, state: State, relations: Sequence[SamplingRelation], pool: Pool, number: int
+) -> list[Proposal]:
+    """What relations propose in round ``number``: the surest values and, in later rounds, more around each.
+
+    ``model`` fills the ``relations`` with modules that can sample. First to values of ``state`` and of the
+    ``pool``, more of them the higher the ``number`` is, then in chains to what was proposed, as far as there
+    is room.
+    """
+    generator = torch.Generator().manual_seed(number)
+    apart = list({(r.name, r.argument, r.other): r for r in relations}.values())
+    rooted = _to_state(model, state, apart, pool, number + 1, generator)
+    last = [(r.type, values) for r, values in zip(apart, rooted, strict=True)]
+    found: list[Proposal] = []
+    lifted = {(r.name, r.argument): r for r in relations}.values()
+    room = MOST_PROPOSED
+    for _ in range(FIRST_LINKS + number):
+        last = [(type_, _thinned(values, max(1, room // (2 * len(last))))) for type_, values in last]
+        room -= sum(len(values) for _, values in last)
+        found += [Proposal(type_, values) for type_, values in last]
+        if room < len(last) * len(lifted):
+            break
+        last = [
+            (r.type, r.around(torch.cat(own), 1, generator))
+            for r in lifted
+            if (own := [values for type_, values in last if same_type(type_, r.other_type)])
+        ]
+    return found
+
+
+def _to_state(
+    model: Model,
+    state: State,
+    relations: Sequence[SamplingRelation],
+    pool: Pool,
+    n: int,
+    generator: torch.Generator,
+) -> list[Tensor]:
+    """What each relation proposes, ``n`` values to each that its other argument has, or may be given."""
+    run, analysis, found = model.engine.open(state.batch), model.domain.analysis, []
+    for r in relations:
+        roots = [_rows(model.engine.table(run, r.other, r.variables), len(r.variables))]
+        if analysis.reads(r.other) & analysis.written:
+            roots += [values.to(roots[0]) for type_, values in pool if same_type(type_, r.other_type)]
+        found.append(r.around(torch.cat(roots), n, generator))
+    return found
+
+
+def _rows(table: Tensor, variables: int) -> Tensor:
+    """The values of all objects in one state, ``[n, *shape]``."""
+    return table.flatten(0, variables).float()
+
+
+def _thinned(values: Tensor, most: int) -> Tensor:
+    """At most so many values, evenly spread."""
+    if len(values) <= most:
+        return values
+    return values[torch.linspace(0, len(values) - 1, most).long()]

@@ -30,7 +30,7 @@ from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.instances import Candidates
 from pdsketch.search.latent.margin import CRISP_TRUTH, NO_MARGIN
 from pdsketch.search.latent.options import suppress_limits
-from pdsketch.search.latent.relations import can_sample, input_types, name_of, pairs_in, same_type
+from pdsketch.search.latent.proposals import can_sample, input_types, name_of, pairs_in, same_type
 from pdsketch.search.latent.replay import PlanReplay, Trail, doubts_of
 from pdsketch.search.latent.undecided import known_blanks, undecided
 from pdsketch.search.options import PlanOptions

@@ -10,10 +10,10 @@ import torch
 
 from pdsketch.budget import current
 from pdsketch.lang import Expr, Step, unfold_all
-from pdsketch.search.latent.fingerprint import fingerprints
 from pdsketch.search.latent.instances import checked_cost
 from pdsketch.search.latent.margin import Margin
 from pdsketch.search.latent.options import suppress_limits
+from pdsketch.search.latent.space import fingerprints
 from pdsketch.tensor import Model, State, StateBatch, Watch, codes_of, concat, pardoning
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from pdsketch.budget import current
 from pdsketch.lang import Expr, ObjectType, Step, ValueType, error
 from pdsketch.search.latent.instances import as_data
 from pdsketch.search.latent.margin import GoalTest, Margin
-from pdsketch.search.latent.relations import same_type
+from pdsketch.search.latent.proposals import same_type
 from pdsketch.tensor import Model, State, StateBatch, spread_of
 
 COPIES: Final = 16

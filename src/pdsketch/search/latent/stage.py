@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -180,18 +181,17 @@ class _Round:
         """
         problems, space, frontier = self._problems, engine.space, engine.frontier
         parts = conjuncts(problems.goals[self._left[place]])
-        best = torch.tensor([outcome.best], device=space.device)
-        if len(parts) == 1:
-            return best
-        nodes = (frontier.problem[: frontier.n] == place).nonzero().squeeze(1)
-        batch = space.batch(nodes)
-        held = torch.stack([problems.model.holds(batch, part, crisp=True) > 0.5 for part in parts], 1)
-        sets, which = held.unique(dim=0, return_inverse=True)
-        found = [best]
-        for number in sets.sum(1).argsort(descending=True, stable=True)[: len(parts)].tolist():
-            alike = nodes[which == number]
-            found.append(alike[frontier.open.h[alike].argmin()].reshape(1))
-        return torch.cat(found).unique()
+        found = {outcome.best: None}
+        if len(parts) > 1:
+            nodes = (frontier.problem[: frontier.n] == place).nonzero().squeeze(1)
+            batch = space.batch(nodes)
+            held = torch.stack([problems.model.holds(batch, part, crisp=True) > 0.5 for part in parts], 1)
+            sets, which = np.unique(held.cpu().numpy(), axis=0, return_inverse=True)
+            h = frontier.open.h[nodes].cpu().numpy()
+            for number in np.argsort(-sets.sum(1), kind="stable")[: len(parts)]:
+                alike = np.flatnonzero(which.reshape(-1) == number)
+                found[int(nodes[int(alike[h[alike].argmin()])])] = None
+        return torch.tensor([*found], device=space.device)
 
     def _settle(self, engine: BestFirstSearch, outcomes: Sequence[LatentOutcome]) -> None:
         problems, space = self._problems, engine.space
