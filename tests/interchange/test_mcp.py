@@ -29,7 +29,9 @@ def answers(calls: list[tuple[str, dict[str, Any]]], *options: str) -> list[Any]
         server = StdioServerParameters(command=sys.executable, args=["-m", "pdsketch", "mcp", *options])
         async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
             await session.initialize()
-            found: list[Any] = [[tool.name for tool in (await session.list_tools()).tools]]
+            tools = (await session.list_tools()).tools
+            assert not any("  " in (tool.description or "  ") for tool in tools)
+            found: list[Any] = [[tool.name for tool in tools]]
             for name, arguments in calls:
                 found.append(await session.call_tool(name, arguments))
             return found

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import getdoc
 from os import PathLike, cpu_count, fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,7 +74,7 @@ def mcp_server(model: str | PathLike[str] | None = None, limits: CallLimits | No
     tools = _Tools(None if model is None else str(Path(model).resolve()), limits or CallLimits())
     server = MCPServer("pdsketch", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     for tool in (tools.check, tools.format, tools.plan, tools.validate, tools.explain):
-        server.tool()(tool)
+        server.tool(description=getdoc(tool))(tool)
     return server
 
 
