@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import torch
 from tests.training.models import rooms_model
 from tests.training.rooms import GOALS
 from tests.training.test_fit import lifts
 
 import pdsketch as pds
+from pdsketch.training.diagnosis.blanks import BlankReport
+from pdsketch.training.diagnosis.warnings import _blanks
 
 
 def told(found, *words):
@@ -111,3 +115,27 @@ def test_facts_about_no_object_may_be_in_the_data_and_tell_states_apart():
         report = pds.fit(pds.Model(domain, seed=0), episodes, steps=1)
         told = [w for w in report.warnings if "contradict each other" in w]
         assert len(told) == (1 if count else 0)
+
+
+def test_what_is_not_known_of_blanks_is_one_line_a_kind_and_names_rivals_and_examples():
+    form, rival = "(hue ?b) = 1", "(kind ?b) = 2"
+    model = SimpleNamespace(forms={"a": form}, rivals={"a": [rival]})
+    known = {"trained": True, "boolean": True, "calls": 100, "true": 50, "right": 1.0, "form": "tree"}
+    blanks = {
+        "a": BlankReport("a", **known, outside=20),
+        "b": BlankReport("b", **known, outside=10),
+        "c": BlankReport("c", **known, examples=2),
+        "d": BlankReport("d", **known, examples=4),
+        "e": BlankReport("e", **{**known, "true": 100}),
+        "f": BlankReport("f", **known, examples=9),
+    }
+    undecided, thin, one_sided = _blanks(SimpleNamespace(model=model), blanks)
+    assert undecided.startswith(f"`a` may be `{form}` or `{rival}`; more than one form fits `b`, too: ")
+    assert thin.startswith("few examples show a case: 2 of `c`, 4 of `d`: ")
+    assert one_sided.startswith("nothing says when `e` should be false: ")
+
+
+def test_the_progress_line_names_the_blanks_not_learned_yet(capsys):
+    pds.fit(pds.Model(lifts()[0], seed=0), lifts()[1], steps=2, evaluate_every=1, progress=True, forms=False)
+    first = next(line for line in capsys.readouterr().err.splitlines() if "step 1 of 2" in line)
+    assert "not learned yet: action::" in first

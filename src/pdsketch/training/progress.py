@@ -18,6 +18,7 @@ from typing import Any, Self, final
 
 from pdsketch.files import Lines, make_folder
 from pdsketch.progress import Ticker, watched
+from pdsketch.tensor import SHOWN
 from pdsketch.training.options import Options
 
 
@@ -99,14 +100,17 @@ class Watchers:
         if self._log is not None:
             self._log.close()
 
-    def update(self, step: int, figures: Mapping[str, float]) -> bool:
-        """Tell all of them, the user's function last; whether it asks to stop."""
+    def update(self, step: int, figures: Mapping[str, float], unlearned: Sequence[str] = ()) -> bool:
+        """Tell all of them, the user's function last; whether it asks to stop. ``unlearned`` names the blanks
+        that are not learned after so many a ``step``; the ``figures`` are means.
+        """
         seconds = time.monotonic() - self._started
         if self._says:
             with Ticker.paused():
-                sys.stderr.write(
-                    f"fit: step {step} of {self._options.steps}, {seconds:.1f} s  {_text(figures)}\n"
-                )
+                text = f"fit: step {step} of {self._options.steps}, {seconds:.1f} s  {_text(figures)}"
+                more = f" and {len(unlearned) - SHOWN} more" if len(unlearned) > SHOWN else ""
+                text += f"  not learned yet: {', '.join(unlearned[:SHOWN])}{more}" if unlearned else ""
+                sys.stderr.write(f"{text}\n")
                 sys.stderr.flush()
         if self._log is not None:
             self._log.update(step, figures)

@@ -13,7 +13,7 @@ from pdsketch.nets import Sparsity
 from pdsketch.training.checkpoint import resume, save, setup_of
 from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode_arrays import Array
-from pdsketch.training.diagnosis import measure
+from pdsketch.training.diagnosis import measure, not_learned
 from pdsketch.training.forms.simplify import forget
 from pdsketch.training.losses import Losses, LossMeans
 from pdsketch.training.optimiser import (
@@ -64,6 +64,7 @@ class Trainer:
         self.history: list[dict[str, float]] = []
         self.synchronise = False
         self.done = False
+        self.unlearned: list[str] = []
         self.means = LossMeans()
 
     # -- one step ---------------------------------------------------------------------
@@ -160,7 +161,7 @@ class Trainer:
                     break
                 self.advance()
                 if self.step % options.evaluate_every == 0 or self.step == options.steps:
-                    ends = watchers.update(self.step, self._measured())
+                    ends = watchers.update(self.step, self._measured(), self.unlearned)
                     self.model.train()  # whatever a callback did with it
                     if ends:
                         return self._stopped("stopped")
@@ -175,6 +176,7 @@ class Trainer:
         figures = self.means.figures(self.step)
         self.means = LossMeans()
         found = measure(self.training, self.train, ROWS)
+        self.unlearned = not_learned(self.training, found)
         figures |= {"accuracy": found.goal_accuracy, "step_accuracy": found.step_accuracy}
         if len(self.held_out):
             held = measure(self.training, self.held_out, ROWS)

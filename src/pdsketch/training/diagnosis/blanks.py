@@ -306,6 +306,16 @@ def _width(type_: ValueType, value: Tensor) -> int:
     return prod(type_.shape) * ((type_.choices or 1) if is_categorical(type_) else 1)
 
 
+def not_learned(training: TrainingSet, measures: Measures) -> list[str]:
+    """The blanks of a ``training`` set of which nothing that depends on them is right, by ``measures``."""
+    found = []
+    for name, uses in uses_of(training).items():
+        _judge(report := BlankReport(training.domain.blanks[name].signature), uses, measures)
+        if report.right is not None and report.right < RIGHT:
+            found.append(name)
+    return found
+
+
 def _judge(report: BlankReport, uses: Uses, measures: Measures) -> None:
     """How right what depends on a blank is.
 

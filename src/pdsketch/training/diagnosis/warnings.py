@@ -60,7 +60,7 @@ def warnings_of(
         *_non_identifiable(training),
         *_poor_goals(measures),
         *_poor_effects(training, measures),
-        *_blanks({name: report for name, report in blanks.items() if name not in told}),
+        *_blanks(training, {name: report for name, report in blanks.items() if name not in told}),
         *_worse_held_out(measures, held_out),
     )
 
@@ -195,8 +195,8 @@ def _is_learned(training: TrainingSet, action: str, predicate: str) -> bool:
     return any(training.reads.blanks(part, encoders=False) for part in parts)
 
 
-def _blanks(blanks: Mapping[str, BlankReport]) -> Iterator[str]:
-    """Blanks that were never trained, are asked about other things, or collapsed."""
+def _blanks(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> Iterator[str]:
+    """What is not known of blanks, a line for each kind."""
     by_verdict: dict[str, list[str]] = defaultdict(list)
     for name, report in blanks.items():
         by_verdict[report.verdict].append(name)
@@ -210,9 +210,21 @@ def _blanks(blanks: Mapping[str, BlankReport]) -> Iterator[str]:
             f"`{name}` {found.such_as}; {found.outside} of its {found.calls} inputs here are such{more}: "
             f"{REMEDIES['outside']}"
         )
-    for name in by_verdict["collapsed"]:
-        what = f" ({blanks[name].note})" if blanks[name].codes else ""
-        yield f"`{name}` collapsed: it encodes everything alike{what}; {REMEDIES['collapsed']}"
+    if open_ := [name for name in by_verdict["undecided"] if blanks[name].outside]:
+        name, *others = open_
+        forms, rivals = training.model.forms, training.model.rivals
+        part = next((one for one in (name, f"{name}#gate") if one in rivals), None)
+        said = blanks[name].such_as if part is None else f"may be `{forms[part]}` or `{rivals[part][0]}`"
+        more = f"; more than one form fits {_listed(others)}, too" if others else ""
+        yield f"`{name}` {said}{more}: {REMEDIES['undecided']}"
+    if thin := by_verdict["thin"]:
+        some = ", ".join(f"{blanks[name].examples} of `{name}`" for name in thin[:SHOWN])
+        more = f" and few of {len(thin) - SHOWN} more" if len(thin) > SHOWN else ""
+        yield f"few examples show a case: {some}{more}: {REMEDIES['thin']}"
+    if true := [name for name in by_verdict["one-sided"] if blanks[name].true]:
+        yield f"nothing says when {_listed(true)} should be false: {REMEDIES['one-sided']}"
+    if flat := by_verdict["collapsed"]:
+        yield f"{_listed(flat)} collapsed and encode everything alike: {REMEDIES['collapsed']}"
 
 
 def _worse_held_out(train: Measures, held_out: Measures | None) -> Iterator[str]:
