@@ -136,6 +136,11 @@ def test_what_is_not_known_of_blanks_is_one_line_a_kind_and_names_rivals_and_exa
 
 
 def test_the_progress_line_names_the_blanks_not_learned_yet(capsys):
-    pds.fit(pds.Model(lifts()[0], seed=0), lifts()[1], steps=2, evaluate_every=1, progress=True, forms=False)
-    first = next(line for line in capsys.readouterr().err.splitlines() if "step 1 of 2" in line)
-    assert "not learned yet: action::" in first
+    domain = pds.parse_domain("""
+    (define (domain dial) (:types d) (:predicates (at [return_type=int64[choices=9]] ?d - d))
+      (:action turn :parameters (?d - d) :effect (at::assign ?d (??f (at ?d)))))
+    """)
+    states = [pds.State(domain, {"d": ["a"]}, {"at": [value]}) for value in (0, 5, 1, 8)]
+    episode = pds.Episode(states, [("turn", "a")] * 3)
+    pds.fit(pds.Model(domain, seed=0), [episode], steps=1, evaluate_every=1, progress=True, forms=False)
+    assert "not learned yet: action::turn::f" in capsys.readouterr().err

@@ -16,8 +16,6 @@ from pdsketch.tensor import EXAMPLES, SURE, TRAINED, Callee, Given, Model, doubt
 from pdsketch.training.diagnosis.measures import Judged, Measures, TransitionErrors
 from pdsketch.training.training_set import TrainingSet
 
-# What is said of a blank, in one word: the words of reports, documents and reasons.
-
 Verdict = Literal[
     "learned",
     "thin",
@@ -87,6 +85,11 @@ class Uses:
     goals: set[int] = field(default_factory=set)
     preconditions: set[str] = field(default_factory=set)
     encodes: str | None = None
+
+    @property
+    def actions(self) -> set[str]:
+        """The actions in which it is used."""
+        return {action for action, _ in self.values | self.gates} | self.preconditions
 
 
 def uses_of(training: TrainingSet) -> dict[str, Uses]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from textwrap import wrap
 from typing import Any, final
@@ -168,8 +168,8 @@ class Findings:
         return {
             "warnings": list(self.warnings),
             "blanks": {name: found.as_json() for name, found in self.blanks.items()},
-            "worst_steps": [step.as_json() for step in self.wrong_steps],
-            "worst_goals": [goal.as_json() for goal in self.wrong_goals],
+            "worst_steps": [asdict(step) for step in self.wrong_steps],
+            "worst_goals": [asdict(goal) for goal in self.wrong_goals],
         }
 
     def __repr__(self) -> str:

@@ -10,7 +10,6 @@ from itertools import combinations
 import numpy as np
 
 from pdsketch.lang import (
-    Action,
     Apply,
     BlankCall,
     Domain,
@@ -25,7 +24,7 @@ from pdsketch.lang import (
     substitute,
 )
 from pdsketch.tensor import SHOWN
-from pdsketch.training.diagnosis.blanks import REMEDIES, BlankReport
+from pdsketch.training.diagnosis.blanks import REMEDIES, BlankReport, uses_of
 from pdsketch.training.diagnosis.measures import Measures
 from pdsketch.training.training_set import TrainingSet
 
@@ -88,21 +87,15 @@ def _silent_preconditions(silent: Mapping[str, list[str]]) -> Iterator[str]:
 
 
 def _unused_actions(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> Iterator[str]:
-    used = {
-        training.actions[at].name for at in np.unique(training.dataset.action[training.dataset.action >= 0])
-    }
-    for action in training.domain.actions.values():
-        learns = [name for name in sorted(_blanks_of(training, action)) if blanks[name].learnable]
-        if action.name not in used and learns:
+    taken = training.dataset.action[training.dataset.action >= 0]
+    used = {training.actions[at].name for at in np.unique(taken)}
+    for action in training.domain.actions:
+        uses = [one for name, one in uses_of(training).items() if blanks[name].learnable]
+        if action not in used and any(action in one.actions for one in uses):
             yield (
-                f"the action `{action.name}` never occurs in the data, so what it does was not learned: "
+                f"the action `{action}` never occurs in the data, so what it does was not learned: "
                 "add episodes in which it is taken"
             )
-
-
-def _blanks_of(training: TrainingSet, action: Action) -> set[str]:
-    expressions = [action.precondition, *effect_expressions(action.effects)]
-    return set().union(*(training.reads.blanks(expr, encoders=False) for expr in expressions))
 
 
 def _never_true(training: TrainingSet) -> Iterator[str]:
@@ -167,10 +160,10 @@ def _poor_goals(measures: Measures) -> Iterator[str]:
 
 def _poor_effects(training: TrainingSet, measures: Measures) -> Iterator[str]:
     """Effects that are to be learned and never changed anything, or that miss most changes."""
+    learned = {effect for one in uses_of(training).values() for effect in one.values | one.gates}
     for action, effects in measures.effects.items():
-        for update in _first_updates(training.domain.actions[action]):
-            found = effects.get(update)
-            if found is None or not found.variables or not _is_learned(training, action, update):
+        for update, found in effects.items():
+            if not found.variables or (action, update) not in learned:
                 continue
             if not found.changed:
                 yield (
@@ -183,16 +176,6 @@ def _poor_effects(training: TrainingSet, measures: Measures) -> Iterator[str]:
                     "predicted right: look at `worst`; the effect may need other inputs, more data or "
                     "more steps"
                 )
-
-
-def _first_updates(action: Action) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(u.target.predicate for u in action.effects))
-
-
-def _is_learned(training: TrainingSet, action: str, predicate: str) -> bool:
-    updates = [u for u in training.domain.actions[action].effects if u.target.predicate == predicate]
-    parts = [u.condition for u in updates] + [u.value for u in updates if u.value is not None]
-    return any(training.reads.blanks(part, encoders=False) for part in parts)
 
 
 def _blanks(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, TypeVar, final
 
@@ -48,10 +48,6 @@ class WrongStep:
             f"predicted {self.predicted}, seen {self.seen}"
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
 
 @final
 @dataclass(frozen=True)
@@ -69,10 +65,6 @@ class WrongGoal:
             f"episode {self.episode}, state {self.state}: truth {self.truth:.2f}, "
             f"should be {str(self.label).lower()}: {self.formula}"
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 @final
