@@ -37,7 +37,7 @@ from pdsketch.abstract.andor.functions import (
     own_column,
     portions,
 )
-from pdsketch.abstract.andor.sampled import ArgumentSampler
+from pdsketch.abstract.andor.sampled import ArgumentSampler, learn_sampled, lists_of
 from pdsketch.abstract.andor.symbolic import (
     Case,
     Scope,
@@ -373,8 +373,8 @@ class ModelFunction:
                     codes = np.where(same, AS_EMPTY, codes)
                 return codes
 
-            key = (self._key, "list", self.target, place)
-            sampled, behaviour = self._t.sampled(key, self.hint, self._sampler, results)
+            known = lists_of(self._t.model)
+            sampled, behaviour = learn_sampled(self.hint, self._sampler, results, known)
             yield self._noted(place, behaviour, table=base, sampled=sampled)
 
     @property

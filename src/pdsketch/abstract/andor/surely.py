@@ -72,21 +72,21 @@ def surely(translator: Translator, expr: Expr, scope: Scope, holds: bool = True)
             predicate = model.domain.predicates[expr.predicate]
             if predicate.role == "derived" and expr.predicate not in model.domain.recursive:
                 return surely(translator, unfold(expr, model.domain, symbols.fresh), scope, holds)
-        case BlankCall() if (formulas := _formulas(translator, expr)) is not None:
-            every = [translator.truth(formula, scope) for formula in formulas]
+        case BlankCall() if (said := _formulas(translator, expr)) and not translator.is_table(expr, scope):
+            every = [translator.truth(formula, scope) for formula in said]
             return conjoined(every if holds else map(symbols.denied, every))
         case _:
             pass
     return _sure_leaf(translator, expr, scope, holds)
 
 
-def _formulas(translator: Translator, call: BlankCall) -> list[Expr] | None:
-    """What the form of a blank and its rivals say, as formulas of what it is given; None: they have none."""
+def _formulas(translator: Translator, call: BlankCall) -> list[Expr]:
+    """What the form of a blank and its rivals say, as formulas of what it is given; none: they have none."""
     fresh = translator.symbols.fresh
     try:
-        return [truth_of(form, call.args, fresh) for form in _forms(translator.model, call.blank)] or None
+        return [truth_of(form, call.args, fresh) for form in _forms(translator.model, call.blank)]
     except NotWrittenError:
-        return None
+        return []
 
 
 def _sure_leaf(translator: Translator, expr: Expr, scope: Scope, holds: bool) -> Expr:

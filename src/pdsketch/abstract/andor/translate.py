@@ -13,7 +13,7 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.abstract.andor.behaviour import Behaviour, CodeFunction, SampledRules
+from pdsketch.abstract.andor.behaviour import Behaviour, CodeFunction
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.corrections import Corrections
 from pdsketch.abstract.andor.functions import (
@@ -28,7 +28,6 @@ from pdsketch.abstract.andor.functions import (
     tables_of,
 )
 from pdsketch.abstract.andor.model_function import ModelFunction
-from pdsketch.abstract.andor.sampled import ArgumentSampler, SampleEvaluate, learn_sampled, lists_of
 from pdsketch.abstract.andor.symbolic import (
     Case,
     Scope,
@@ -80,7 +79,6 @@ class Translator:
         self.functions: dict[tuple[str, Expr, Apply | None, int], CodeFunction] = {}
         self.behaviours: dict[str, Behaviour] = {}
         self._tables: dict[object, Tabulated | None] = {}
-        self._sampled: dict[object, tuple[SampledRules, Behaviour]] = {}
 
     # -- truth ---------------------------------------------------------------------
 
@@ -150,11 +148,11 @@ class Translator:
     def _blank(self, call: BlankCall, scope: Scope) -> Expr:
         """A blank: a form of sets, and what few truths decide, are formulas; all else is tabulated."""
         formula = self._writer.formula(call)
-        if formula is call or self._is_table(call, scope):
+        if formula is call or self.is_table(call, scope):
             return self._leaf(call, scope)
         return self.truth(formula, scope)
 
-    def _is_table(self, call: BlankCall, scope: Scope, update: Update | None = None) -> bool:
+    def is_table(self, call: BlankCall, scope: Scope, update: Update | None = None) -> bool:
         """Whether a function that is a formula, too, is tabulated.
 
         It is one relation then. Its formula compares numbers one by one: on a model of rooms that was learned
@@ -210,22 +208,6 @@ class Translator:
             found, tables=tuple(CodeTable(_renamed(t.axes, axes), t.results) for t in found.tables)
         )
 
-    def sampled(
-        self, key: object, name: str, sampler: ArgumentSampler, evaluate: SampleEvaluate
-    ) -> tuple[SampledRules, Behaviour]:
-        """`learn_sampled`, computed once for each number of codes.
-
-        ``key`` is the function's identity, ``name`` its name in messages; ``sampler`` draws its arguments,
-        and ``evaluate`` computes it on these.
-        """
-        axes, own = sampler.axes, sampler.own
-        whole = (key, _sizes((*axes, *own)))
-        if whole not in self._sampled:
-            self._sampled[whole] = learn_sampled(name, sampler, evaluate, lists_of(self.model))
-            return self._sampled[whole]
-        rules, behaviour = self._sampled[whole]
-        return replace(rules, axes=_renamed(rules.axes, axes), own=_renamed(rules.own, own)), behaviour
-
     def note(self, function: CodeFunction) -> None:
         """Remember a function, and how well it is represented."""
         self.functions[self.owner, function.expr, function.target, function.place] = function
@@ -238,7 +220,7 @@ class Translator:
         value, type_ = update.value, self.domain.predicates[update.target.predicate].type
         assert value is not None
         written = self._writer.cases(value) if isinstance(value, BlankCall) else None
-        if written is None or not isinstance(value, BlankCall) or self._is_table(value, scope, update):
+        if written is None or not isinstance(value, BlankCall) or self.is_table(value, scope, update):
             return ModelFunction(self, value, scope, update).cases()
         found: list[list[Case]] = [[] for _ in self.books.parts(type_)]
         for when, own in written:
