@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import cycle, islice
 from typing import Final, NamedTuple, cast, final
 
 import numpy as np
@@ -168,7 +167,7 @@ class Starts:
         """Put offsets that were not trained before where they begin."""
         for one in self._offsets:
             if one.network in fresh:
-                _put(one.network, one.places)
+                _put(one.network, one.places[0])
 
     @staticmethod
     def due(step: int, steps: int) -> bool:
@@ -183,7 +182,7 @@ class Starts:
             own, others = self._compared(one)
             best = min(range(len(others)), key=others.__getitem__)
             if others[best] < own - CLEAR:
-                _put(one.network, one.places[best:])
+                _put(one.network, one.places[best])
                 moved += one.network.parameters()
         return moved
 
@@ -210,7 +209,7 @@ class Starts:
         before = {name: value.clone() for name, value in one.network.state_dict().items()}
         others = []
         for place in one.places:
-            _put(one.network, [place])
+            _put(one.network, place)
             again = TimeSlice(training, self.losses.logic, states, encoded=first.encoded or None)
             others.append(self._loss(again))
         one.network.load_state_dict(before)
@@ -239,10 +238,8 @@ def fresh_offsets(model: nn.Module) -> list[Offset]:
     return [m for m in model.modules() if isinstance(m, Offset) and not int(cast(Tensor, m.lengths.seen))]
 
 
-def _put(network: Offset, places: Sequence[Start]) -> None:
-    """Each mode at a place of its own, as far as there are places."""
-    first = list(islice(cycle(places), network.modes))
-    network.place(torch.stack([one.theta for one in first]).reshape(network.shift.shape), first[0].radius)
+def _put(network: Offset, place: Start) -> None:
+    network.place(place.theta, place.radius)
 
 
 # -- where offsets may begin --------------------------------------------------------------
