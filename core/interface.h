@@ -146,7 +146,7 @@ PDS_EXPORT int32_t pds_narrow(const pds_draft* draft, const pds_goal_arrays* goa
                               pds_narrowed_arrays* found, const pds_limits* limits);
 PDS_EXPORT void pds_narrowed_free(pds_narrowed* narrowed);
 
-/* A program for joins, see pdsketch.task.program, and the facts that it begins with: rows of `1 + n_args` ints. */
+/* A program for joins, see pdsketch.core.task, and the facts that it begins with: rows of `1 + n_args` ints. */
 typedef struct {
     int64_t n_code;
     const int32_t* code;

@@ -11,7 +11,7 @@
 
 namespace pds {
 
-// How the program's arrays are shaped; see pdsketch.task.program, which also says what the code means.
+// How the program's arrays are shaped; see pdsketch.core.task, which also says what the code means.
 struct JoinShape {
     int n_args = 0;     // the largest arity
     int n_indexes = 0;  // the most of one relation

@@ -1,4 +1,4 @@
-// The grounded task, as pdsketch.task.task.Task: a literal is 2 * fact, or 2 * fact + 1 for its negation.
+// The grounded task, as pdsketch.core.task.Task: a literal is 2 * fact, or 2 * fact + 1 for its negation.
 #pragma once
 
 #include <bit>
