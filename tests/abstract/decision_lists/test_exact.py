@@ -113,13 +113,6 @@ def test_a_table_without_any_structure_is_still_exact():
     learned(examples)
 
 
-def test_rules_are_not_widened_to_cells_that_were_not_seen():
-    table = np.zeros((8, 2), np.int64)
-    table[[1, 2], 0] = 1
-    table[3, 0] = UNSEEN
-    assert exact_rules(table, [], 0) == ([DecisionRule((HasCode(0, (1, 2)), HasCode(1, (0,))), 1)], 0)
-
-
 def test_arguments_are_dropped_where_all_that_was_seen_agrees():
     table = np.full((4, 3), UNSEEN)
     table[0] = 0

@@ -161,7 +161,6 @@ def _cover(table: Longs, label: int, n_equalities: int, most: int) -> list[Group
             for seed in tried
             for free in ((n_equalities, 0) if n_equalities else (0,))
         ]
-        grown = [_supported(box, real) for box in grown]
         box = max(grown, key=lambda box: (int(open_[np.ix_(*box)].sum()), -_n_literals(box, table.shape)))
         open_[np.ix_(*box)] = False
         boxes.append(box)
@@ -196,16 +195,6 @@ def _expand(inside: Bools, open_: Bools, seed: Sequence[Any], free: int) -> Grou
         box[best[1]] = best[2]
         left.remove(best[1])
     return box
-
-
-def _supported(box: Groups, real: Bools) -> Groups:
-    """Without codes for which nothing but don't cares was seen, unless the whole axis is free."""
-    found = list(box)
-    for at, size in enumerate(real.shape):
-        if 1 < len(found[at]) < size:
-            others = tuple(axis for axis in range(real.ndim) if axis != at)
-            found[at] = found[at][real[np.ix_(*found)].any(axis=others)]
-    return found
 
 
 def _irredundant(boxes: list[Groups], real: Bools) -> list[Groups]:
