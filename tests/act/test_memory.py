@@ -102,7 +102,7 @@ def test_failures_weigh_on_what_is_alike_and_fade() -> None:
 def test_failures_in_states_that_differ_are_paid_for_and_bar_nothing() -> None:
     kept, state = memory()
     step = ("put", "a", (0.3, 0.9))
-    for place in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
+    for place in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
         kept.failed(step, pds.State(state.domain, {"block": ["a"]}, {"at": [[place, 0.2]], "held": [True]}))
     assert 1.0 < price(kept, state, (0.3, 0.9)) < math.inf
 

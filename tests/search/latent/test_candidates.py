@@ -291,13 +291,13 @@ def test_samplers_are_asked_where_each_part_of_a_goal_holds():
 
     model = pds.Model(TOWERS, modules={"derived::on::f": on})
     state = pds.State(TOWERS, {"block": [*"abc"]}, {"at": [[0, 0], [5, 0], [9, 0]]})
-    # A on b is as near to the goal as b on c, comes first, and is no way to it: b can no longer be moved.
+    # C on b is as near to the goal as b on a, and is no way to it: b can no longer be moved.
     found = pds.plan(
         model,
         state,
-        "(and (on a b) (on b c))",
+        "(and (on c b) (on b a))",
         samplers={"put.?p": above},
         candidates="generators",
         max_expansions=600,
     )
-    assert found.plan == [("put", "b", (9.0, 1.0)), ("put", "a", (9.0, 2.0))]
+    assert found.plan == [("put", "b", (0.0, 1.0)), ("put", "c", (0.0, 2.0))]
