@@ -11,7 +11,7 @@ import threading
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -220,7 +220,7 @@ class Exploration:
             "warnings": [as_json(d) for d in domain.warnings],
             "searches": list(self.subject.searches),
             "report": "" if self.report is None else str(self.report),
-            "worst": [] if self.report is None else [step.as_json() for step in self.report.wrong_steps],
+            "worst": [] if self.report is None else [asdict(step) for step in self.report.wrong_steps],
             "world": self._world is not None,
         }
 
