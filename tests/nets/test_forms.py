@@ -195,12 +195,6 @@ def test_comparisons_come_first_and_only_of_values_of_one_type():
     assert [reading.kind for reading in gap] == ["gap", "gap", "number", "number", "length", "number"]
 
 
-def test_a_form_of_a_truth_says_how_many_cases_it_tells_apart():
-    counts = {"tree": (1, 2), "table": (2, 1), "threshold": (1, 1), "at-least": (1, 1)}
-    assert {name: FORMS[name].cases for name in counts} == counts
-    assert TreeForm(AHEAD, [], 0, [(0.0,)]).cases == (1, 1)
-
-
 def test_of_three_values_it_is_read_how_far_two_are_apart_once_the_third_has_moved_one():
     places = Signature((PLACE, PLACE, PLACE), BOOL)
     sums = [reading for reading in readings_of(places) if reading.kind == "sum"]

@@ -11,7 +11,7 @@ import pdsketch as pds
 from pdsketch.nets import Condition, InputReading, Signature, Spec, TableForm, TreeForm
 from pdsketch.nets.signature import Input
 from pdsketch.training.forms.propose import Answers, propose
-from pdsketch.training.forms.rivals import alternatives, shared, support
+from pdsketch.training.forms.rivals import alternatives, support
 
 TRUTHS = [(0.0,), (1.0,)]
 
@@ -209,15 +209,16 @@ def test_another_test_that_separates_what_was_seen_makes_a_rival():
     given = told([(4, 3, 0)], [(4, 3, 1), (4, 1, 1), (7, 1, 0), (7, 2, 0)])
     own = TreeForm(CODES, [is_code(2, 0.0), is_code(1, 3.0)], (0, (1, 0, 1), 1), [(1.0,), (0.0,)])
     every = [str(form) for form in alternatives(own, given, [coded([(4, 3, 0), (4, 2, 0), (7, 3, 0)])])]
-    assert "x0[2] = 0 and x0[0] = 4" in every
+    assert "x0[0] = 4 and x0[2] = 0" in every
 
 
-def test_what_like_blanks_read_is_cheaper_and_the_same_again_costs_a_name():
+def test_what_others_read_is_cheaper_the_more_of_them_read_it():
     colours = [TreeForm(CODES, [is_code(1, at)], (0, 1, 0), TRUTHS) for at in (0.0, 1.0, 2.0)]
     colour = TreeForm(CODES, [is_code(1, 3.0)], (0, 1, 0), TRUTHS)
     kind = TreeForm(CODES, [is_code(0, 3.0)], (0, 1, 0), TRUTHS)
-    assert shared(kind, colours) == 0 < shared(colour, colours) < shared(colour, [*colours, colour])
-    assert colour.cost - shared(colour, [colour]) == 1.0
+    few, many = ({colour.reads: count} for count in (1, 3))
+    assert [one.reads for one in colours] == [colour.reads] * 3
+    assert kind.price(many) == kind.cost == colour.cost > colour.price(few) > colour.price(many)
 
 
 def test_evidence_is_counted_for_each_case_and_what_is_false_is_one_case():

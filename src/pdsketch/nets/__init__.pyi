@@ -27,6 +27,7 @@ from pdsketch.nets.forms import (
     CountForm as CountForm,
     LinearForm as LinearForm,
     Node as Node,
+    Reads as Reads,
     TableForm as TableForm,
     TreeForm as TreeForm,
     always as always,
@@ -40,7 +41,6 @@ from pdsketch.nets.forms import (
 from pdsketch.nets.normalise import recording as recording
 from pdsketch.nets.offset import Offset as Offset
 from pdsketch.nets.readings import (
-    KINDS as KINDS,
     InputReading as InputReading,
     can_read as can_read,
     readings_of as readings_of,

@@ -21,7 +21,7 @@ class ClauseForm(BlankForm):
     """Whether of each clause some condition holds; a conjunction where each clause is one condition."""
 
     def __init__(self, signature: Signature, clauses: Sequence[Sequence[Condition]]) -> None:
-        super().__init__(signature)
+        super().__init__(signature, [one.reading for clause in clauses for one in clause])
         self.clauses = tuple(tuple(clause) for clause in clauses)
 
     @property

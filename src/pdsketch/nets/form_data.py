@@ -104,10 +104,6 @@ def _table(signature: Signature, given: dict[str, Any]) -> TableForm:
         _need(len(codes) == len(keys) and all(type(code) is int and abs(code) < 1 << 24 for code in codes))
         rows[codes] = _values(signature, [row[1]])[0]
     _need(bool(keys) and bool(rows))
-    size = 1
-    for column in zip(*rows, strict=True):
-        size *= 1 + max(column) - min(column)
-    _need(size < 1 << 62)
     otherwise = _values(signature, [given.get("otherwise")])[0]
     return TableForm(signature, keys, rows, otherwise, _base(signature, given.get("base")))
 

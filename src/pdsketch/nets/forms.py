@@ -7,9 +7,9 @@ threshold, *at least k of a set*. Each answers in batches, prints itself, and is
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import log2, prod
 from typing import Any, Final, cast, final
 
 import torch
@@ -25,7 +25,11 @@ LOGIT: Final = 20.0
 NEAR: Final = 0.25
 """A number is a value if it is no further from it than this part of the smallest step between values."""
 
+BITS: Final = 4.0
+"""What a test is worth: a choice between some sixteen, a few readings of a few values each."""
+
 Value = tuple[float, ...]
+Reads = frozenset[Hashable]
 Node = int | tuple[int, "Node", "Node"]
 """The place of a leaf, or that of a test and what follows where it holds and where not."""
 
@@ -64,17 +68,32 @@ class Base:
 
 
 class BlankForm(nn.Module, ABC):
-    """A function of the arguments that a signature describes, with nothing to train."""
+    """A function of the arguments that a signature describes, with nothing to train.
 
-    def __init__(self, signature: Signature) -> None:
+    ``read`` is what it reads off them, ``parts`` are the forms that it is made of, if it is not itself one.
+    """
+
+    def __init__(
+        self, signature: Signature, read: Sequence[InputReading] = (), parts: Sequence[BlankForm] = ()
+    ) -> None:
         super().__init__()
         self.signature = signature
         self.names: tuple[str, ...] = ()
+        self.parts: tuple[BlankForm, ...] = tuple(parts) or (self,)
+        self.reads: Reads = frozenset(one.typed(signature) for one in read)
+        self.reads = self.reads.union(*(part.reads for part in parts))
 
     @property
     @abstractmethod
     def cost(self) -> float:
         """How much there is to say to describe it, in tests."""
+
+    def price(self, known: Mapping[Reads, int]) -> float:
+        """Its cost, where so many others read what is ``known``: which readings a part has is drawn as theirs
+        was (Krichevsky and Trofimov, 1981).
+        """
+        shared = sum(log2(1 + 2 * known.get(part.reads, 0)) for part in self.parts)
+        return self.cost - shared / BITS
 
     @property
     def kind(self) -> str:
@@ -165,7 +184,7 @@ class TreeForm(BlankForm):
         leaves: Sequence[Value],
         base: Base | None = None,
     ) -> None:
-        super().__init__(signature)
+        super().__init__(signature, [test.reading for test in tests])
         self.tests, self.node, self.leaves, self.base = tuple(tests), node, tuple(leaves), base
 
     @property
@@ -246,16 +265,13 @@ class TableForm(BlankForm):
         otherwise: Value,
         base: Base | None = None,
     ) -> None:
-        super().__init__(signature)
+        super().__init__(signature, keys)
         self.keys, self.rows, self.otherwise, self.base = (
             tuple(keys),
             dict(sorted(rows.items())),
             otherwise,
             base,
         )
-        columns = [*zip(*self.rows, strict=True)]
-        self._least = [min(column) for column in columns]
-        self._sizes = [1 + max(column) - min(column) for column in columns]
 
     @property
     def cost(self) -> float:
@@ -266,24 +282,13 @@ class TableForm(BlankForm):
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
         """The value of each row's codes."""
         device = device_of(args)
-        place = torch.zeros(count, dtype=torch.int64, device=device)
-        known = torch.ones(count, dtype=torch.bool, device=device)
-        for reading, least, size in zip(self.keys, self._least, self._sizes, strict=True):
-            number = reading.of(args, self.signature)
-            code = number.round()
-            known &= ((number - code).abs() <= NEAR) & (code >= least) & (code < least + size)
-            place = place * size + (code - least).clamp(0, size - 1).long()
-        keys = torch.tensor([self._place(row) for row in self.rows], device=device)
+        hit = torch.ones(count, len(self.rows), dtype=torch.bool, device=device)
+        for reading, *column in zip(self.keys, *self.rows, strict=True):
+            number = reading.of(args, self.signature).unsqueeze(1)
+            hit &= (number - torch.tensor(column, device=device)).abs() <= NEAR
         values = torch.tensor([*self.rows.values(), self.otherwise], dtype=torch.float32, device=device)
-        at = torch.searchsorted(keys, place).clamp(max=len(keys) - 1)
-        found = values[torch.where(known & (keys[at] == place), at, len(keys))]
+        found = values[torch.where(hit.any(1), hit.int().argmax(1), len(self.rows))]
         return based(self.base, found, args, self.signature)
-
-    def _place(self, row: Sequence[int]) -> int:
-        place = 0
-        for code, least, size in zip(row, self._least, self._sizes, strict=True):
-            place = place * size + code - least
-        return place
 
     def said(self, names: Sequence[str]) -> str:
         """Its rows."""
@@ -328,7 +333,7 @@ class LinearForm(BlankForm):
         matrix: Sequence[Value],
         base: Base | None = None,
     ) -> None:
-        super().__init__(signature)
+        super().__init__(signature, [reading for reading, _ in columns])
         self.columns, self.matrix, self.base = tuple(columns), tuple(matrix), base
         self._is_truth = signature.output == Spec("bool")
 
@@ -389,7 +394,7 @@ class CountForm(BlankForm):
         few: bool = False,
         against: BlankForm | None = None,
     ) -> None:
-        super().__init__(signature)
+        super().__init__(signature, parts=[element] if against is None else [element, against])
         self.set, self.element, self.count, self.few = set_, element, count, few
         self.against = against
 
@@ -432,26 +437,25 @@ class ComponentForm(BlankForm):
     """A form for each component of a vector: one component changes, the others stay."""
 
     def __init__(self, signature: Signature, parts: Sequence[BlankForm]) -> None:
-        super().__init__(signature)
-        self.parts = nn.ModuleList(parts)
+        super().__init__(signature, parts=parts)
 
     @property
     def cost(self) -> float:
         """That of the components' forms; to keep one costs a tenth."""
-        costs = [cast(BlankForm, part).cost for part in self.parts]
+        costs = [part.cost for part in self.parts]
         return sum(0.1 if cost <= 1.1 else cost for cost in costs) + 1.0
 
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
         """The components, side by side."""
-        return torch.cat([cast(BlankForm, part).answer(args, count) for part in self.parts], 1)
+        return torch.cat([part.answer(args, count) for part in self.parts], 1)
 
     def said(self, names: Sequence[str]) -> str:
         """The components."""
-        return "[" + ", ".join(cast(BlankForm, part).said(names) for part in self.parts) + "]"
+        return "[" + ", ".join(part.said(names) for part in self.parts) + "]"
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {"kind": "componentwise", "parts": [cast(BlankForm, part).as_json() for part in self.parts]}
+        return {"kind": "componentwise", "parts": [part.as_json() for part in self.parts]}
 
 
 def always(signature: Signature, truth: bool) -> TreeForm:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Any, Final, Literal, final
@@ -62,6 +62,12 @@ class InputReading:
         if self.kind == "sum":
             return apart + self._alone(args, self.other, signature)[:, self.place]
         return apart % (signature.inputs[self.first].spec.choices or 1) if self.kind == "turn" else apart
+
+    def typed(self, signature: Signature) -> Hashable:
+        """What it reads in the words of any signature: types in the places of arguments."""
+        inputs = [one.type_id or (at, signature) for at, one in enumerate(signature.inputs)]
+        second = inputs[self.second] if self.second >= 0 else None
+        return self.kind, inputs[self.first], second, self.place, self.other if self.kind == "gap" else 0
 
     def _alone(self, args: Sequence[Argument], at: int, signature: Signature) -> Tensor:
         """An argument as numbers ``[n, size]``."""

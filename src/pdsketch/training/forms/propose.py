@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from types import MappingProxyType
 from typing import Any, Final, cast, final
 
 import numpy as np
@@ -21,11 +23,11 @@ from pdsketch.nets import (
     InputReading,
     LinearForm,
     Node,
+    Reads,
     Signature,
     Spec,
     TableForm,
     TreeForm,
-    always,
     component,
     design,
     element,
@@ -36,6 +38,10 @@ from pdsketch.nets import (
 from pdsketch.training.forms.trees import MOST_VALUES, Grown, ReadingRows, step
 
 Array = np.ndarray[Any, Any]
+Known = Mapping[Reads, int]
+"""What other blanks of the sketch read, and how many do: like blanks share it."""
+
+NOTHING: Final[Known] = MappingProxyType({})
 
 SAMPLED: Final = 2048
 """So many examples, inputs or answers are enough to compare forms by, or to fit a handful of coefficients."""
@@ -76,8 +82,8 @@ class FormProposal:
     error: float
 
 
-def propose(signature: Signature, answers: Answers) -> list[FormProposal]:
-    """Forms that might do, whatever they cost."""
+def propose(signature: Signature, answers: Answers, known: Known = NOTHING) -> list[FormProposal]:
+    """Forms that might do, whatever they cost; ``known`` is what others read."""
     if not signature.inputs:
         return [FormProposal(form, 0.0) for form in _constant(signature, answers)]
     if not len(answers):
@@ -85,12 +91,12 @@ def propose(signature: Signature, answers: Answers) -> list[FormProposal]:
     sets = [at for at, one in enumerate(signature.inputs) if one.is_set]
     output, found = signature.output, list[FormProposal]()
     if len(sets) == 1 and output == Spec("bool"):
-        found += _counts(signature, sets[0], answers)
+        found += _counts(signature, sets[0], answers, known)
     if output.prim == "float":
-        return [*found, *_numbers(signature, answers)]
+        return [*found, *_numbers(signature, answers, known)]
     if output.shape:
-        return [*found, *_components(signature, answers)]
-    found += _choices(signature, answers)
+        return [*found, *_components(signature, answers, known)]
+    found += _choices(signature, answers, known)
     return [*found, *_conditions(signature, answers)] if output.prim == "bool" else found
 
 
@@ -101,12 +107,16 @@ def propose(signature: Signature, answers: Answers) -> list[FormProposal]:
 class _Read:
     """The readings of some examples."""
 
-    def __init__(self, signature: Signature, args: Sequence[Argument]) -> None:
+    def __init__(self, signature: Signature, args: Sequence[Argument], known: Known = NOTHING) -> None:
         self.readings = readings_of(signature)
         self.values = read_all(self.readings, args, signature)
+        self.typed = [reading.typed(signature) for reading in self.readings]
+        self.known = [one for one in known if one.issubset(self.typed)]
 
     def allowed(self) -> Iterator[list[int]]:
-        """Readings to make trees of: relations alone, then codes too, then all; each list once."""
+        """Readings to make trees of: what others read, relations alone, then codes too, then all."""
+        for own in self.known:
+            yield [at for at, one in enumerate(self.typed) if one in own]
         prices, before = [reading.price for reading in self.readings], list[int]()
         for most in sorted(set(prices)):
             found = [at for at, price in enumerate(prices) if price <= most]
@@ -124,13 +134,13 @@ def read_all(listed: Sequence[InputReading], args: Sequence[Argument], signature
     return found
 
 
-def _choices(signature: Signature, answers: Answers) -> Iterator[FormProposal]:
+def _choices(signature: Signature, answers: Answers, known: Known) -> Iterator[FormProposal]:
     """Trees and tables over classes: values, or what is added to an argument of the same type."""
     output = signature.output
     count = output.choices if output.is_categorical else 2
     assert count is not None
     codes = answers.values[:, 0].long()
-    read = _Read(signature, answers.args)
+    read = _Read(signature, answers.args, known)
     weights = answers.weights[:, 0].double().cpu().numpy()
     yield from _classified(
         signature, read, codes.cpu().numpy(), weights, [(float(c),) for c in range(count)], None
@@ -187,12 +197,13 @@ def _classified(
         yield FormProposal(TableForm(signature, table.readings, said, otherwise, base), error)
 
 
-def _components(signature: Signature, answers: Answers) -> Iterator[FormProposal]:
+def _components(signature: Signature, answers: Answers, known: Known) -> Iterator[FormProposal]:
     """One component changes, the others stay: the best form of each; of one at a time also the next best."""
     own = component(signature)
     best: list[list[FormProposal]] = []
     for place in range(signature.output.size):
-        found = sorted(propose(own, answers.of(place)), key=lambda one: _kept(one, place) + 60.0 * one.error)
+        found = propose(own, answers.of(place), known)
+        found.sort(key=lambda one: _kept(one, place, known) + 60.0 * one.error)
         if not found:
             return
         best.append(found[:4])
@@ -202,11 +213,11 @@ def _components(signature: Signature, answers: Answers) -> Iterator[FormProposal
             yield _together(signature, [other if at == place else one[0] for at, one in enumerate(best)])
 
 
-def _kept(proposal: FormProposal, place: int) -> float:
+def _kept(proposal: FormProposal, place: int, known: Known) -> float:
     """The cost of a component's form: hardly any where it is that of the argument at the same place."""
     form = proposal.form
     if not isinstance(form, TreeForm) or form.tests or form.base is None or form.base.place != place:
-        return form.cost
+        return form.price(known)
     return form.cost if any(form.leaves[0]) else 0.1
 
 
@@ -236,7 +247,9 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[FormProposal
     steps = [
         0.0 if reading.is_discrete else step(read.values[:, at]) for at, reading in enumerate(read.readings)
     ]
-    for some in [[at] for at in alike] + ([alike] if 1 < len(alike) <= 6 else []):
+    for some in [
+        [*own] for n in (1, 2, len(alike)) if n == 1 or len(alike) <= 6 for own in combinations(alike, n)
+    ]:
         tests = [Condition(read.readings[at], float(positives[0, at]), NEAR * steps[at]) for at in some]
         held = (read.values[:, some] == positives[0, some]).all(1)
         yield FormProposal(all_of(signature, tests), wrong(held))
@@ -266,7 +279,8 @@ def _always(read: _Read, rows: Array) -> list[Condition]:
     ]
 
 
-def _rows(args: Sequence[Argument], some: Array) -> list[Argument]:
+def rows_of(args: Sequence[Argument], some: Array) -> list[Argument]:
+    """Some rows of arguments."""
     at = torch.from_numpy(some)
     return [(x[0][at], x[1][at]) if isinstance(x, tuple) else x[at] for x in args]
 
@@ -305,7 +319,7 @@ def _thresholds(
         return
     rng = np.random.default_rng(0)
     some = np.concatenate([rng.permutation(np.flatnonzero(m))[: SAMPLED // 2] for m in (true, ~true)])
-    given = _rows(answers.args, some)
+    given = rows_of(answers.args, some)
     every = design(columns, given, signature, len(some)).double().cpu().numpy()
     label, by = true[some], weights[some]
     by = np.where(label, by / by[label].sum(), by / by[~label].sum()) / 2
@@ -322,8 +336,8 @@ def _thresholds(
         if wrong <= error:
             slopes, error, cut = short, wrong, place
         rows = [(-cut,), *((slope,) for slope in slopes.tolist())]
-        form = LinearForm(signature, [columns[at] for at in chosen], rows)
-        yield FormProposal(form, error)
+        if len(chosen) > 1 or columns[at][1] is None:  # whether one code is a value is a test
+            yield FormProposal(LinearForm(signature, [columns[at] for at in chosen], rows), error)
         if error < 1e-9:
             return
         linear = every[:, [0, *(1 + at for at in chosen)]] * np.sqrt(by)[:, None]
@@ -398,11 +412,11 @@ def _constant(signature: Signature, answers: Answers) -> Iterator[BlankForm]:
     yield TreeForm(signature, [], 0, [tuple(leaf)])
 
 
-def _numbers(signature: Signature, answers: Answers) -> Iterator[FormProposal]:
+def _numbers(signature: Signature, answers: Answers, known: Known) -> Iterator[FormProposal]:
     """A choice between few values, or what is added to an argument of the same type; or sparse linear."""
     weights = answers.weights.double().mean(1).cpu().numpy()
     values = answers.values.double().cpu().numpy()
-    read = _Read(signature, answers.args)
+    read = _Read(signature, answers.args, known)
     spread = float(values.std(0).max()) + 1e-9
     bases = [
         None,
@@ -454,7 +468,7 @@ def _linear(
     """Sparse linear functions by matching pursuit (Mallat and Zhang, 1993)."""
     columns = _columns(read)
     some = np.random.default_rng(0).permutation(len(apart))[:SAMPLED]
-    given = _rows(answers.args, some)
+    given = rows_of(answers.args, some)
     every = design(columns, given, signature, len(some)).double().cpu().numpy()
     wanted, by = apart[some], np.sqrt(weights[some])[:, None]
     total = max(float(weights[some].sum()), 1e-12)
@@ -481,7 +495,7 @@ def _linear(
 # -- sets ---------------------------------------------------------------------------------
 
 
-def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormProposal]:
+def _counts(signature: Signature, set_: int, answers: Answers, known: Known) -> Iterator[FormProposal]:
     """At least, or fewer than, so many elements that are of a kind: one test, then two together."""
     own = element(signature, set_)
     weights = answers.weights[:, 0].double()
@@ -512,14 +526,14 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormP
     scored: list[tuple[float, float, list[Condition], bool, int, bool]] = []
 
     def score(some: list[Condition], of: Tensor) -> float:
-        best = 1.0
+        best, price = 1.0, 1.0 + sum(one.reading.price for one in some)
         for other, members in ((False, of), (True, there & ~of)) if some else ((False, of),):
             numbers = members.sum(1)
             for k in range(1, min(MOST_TERMS, int(numbers.max()) if count else 0) + 1):
                 enough = numbers >= k
                 for fewer in (False, True):
                     error = float(weights[(enough != fewer) != true].sum()) / whole
-                    scored.append((error, 1.0 + 0.5 * (k - 1) + len(some), some, other, k, fewer))
+                    scored.append((error, 0.5 * (k - 1) + price, some, other, k, fewer))
                     best = min(best, error)
         return best
 
@@ -536,12 +550,10 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormP
         yield FormProposal(CountForm(signature, set_, kind, k, few=fewer), error)
     yield from _compared(signature, set_, tests, true, weights / whole)
     for few in (False, True):
-        for inner in _kinds_of_elements(own, set_, answers, there, true != few):
+        for inner in _kinds_of_elements(own, set_, answers, there, true != few, known):
             enough = held_elements(inner, set_, answers.args, count).any(1)
             error = float(weights[(enough != few) != true].sum()) / whole
             yield FormProposal(CountForm(signature, set_, inner, 1, few=few), error)
-    share = float(weights[true].sum()) / whole
-    yield FormProposal(always(signature, share > 0.5), min(share, 1.0 - share))
 
 
 def _compared(
@@ -564,7 +576,7 @@ def _compared(
 
 
 def _kinds_of_elements(
-    own: Signature, set_: int, answers: Answers, there: Tensor, hit: Tensor
+    own: Signature, set_: int, answers: Answers, there: Tensor, hit: Tensor, known: Known
 ) -> Iterator[BlankForm]:
     """Trees that tell the only elements of sets that are hit from all elements of others."""
     single = there.sum(1) == 1
@@ -575,7 +587,7 @@ def _kinds_of_elements(
     args = [x[0][row, at] if isinstance(x, tuple) else x[row] for x in answers.args]
     weights = answers.weights[row, 0].double().cpu().numpy()
     classes = hit[row].long().cpu().numpy()
-    read = _Read(own, args)
+    read = _Read(own, args, known)
     for kind in (True, False):  # what all of a kind have in common, or all others
         alike = _always(read, classes == kind)
         if 0 < len(alike) <= MOST_TERMS:

@@ -2,21 +2,18 @@
 answers each case of a form rests.
 
 Together with the form they are what is left of a version space (Mitchell, 1982): where all say the same, the
-data decide; where they differ, nothing that was seen does. Only what is about as short to describe counts;
-like blanks, which are asked the same, say together what is short.
+data decide; where they differ, nothing that was seen does. Only what is about as short to describe counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import log2
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
 
 from pdsketch.nets import (
-    KINDS,
     Argument,
     BlankForm,
     ComponentForm,
@@ -31,7 +28,7 @@ from pdsketch.nets import (
     always,
     readings_of,
 )
-from pdsketch.training.forms.propose import Answers, all_of, propose, read_all, what_held
+from pdsketch.training.forms.propose import NOTHING, Answers, Known, all_of, propose, read_all, what_held
 from pdsketch.training.forms.trees import Array
 
 MOST_RIVALS: Final = 4
@@ -42,9 +39,6 @@ MARGIN: Final = 1e-3
 
 FAR: Final = 0.02
 """A number is explained if no more of the weight of its answers is wrong; set by hand."""
-
-BITS: Final = 4.0
-"""What a test is worth: a choice between some sixteen, a few readings of a few values each."""
 
 
 def possible(signature: Signature, asked: list[Argument]) -> list[Argument]:
@@ -70,17 +64,20 @@ def possible(signature: Signature, asked: list[Argument]) -> list[Argument]:
 
 
 def alternatives(
-    own: BlankForm, given: Answers, asked: list[Argument], kin: Sequence[BlankForm] = ()
+    own: BlankForm,
+    given: Answers,
+    asked: list[Argument],
+    known: Known = NOTHING,
+    alike: Sequence[BlankForm] = (),
 ) -> list[BlankForm]:
     """Forms that agree with ``own`` on all answers that mattered, and not on all that may be ``asked``; of
     those that answer alike the simplest, the simplest first.
 
-    ``given`` are the answers; the forms of like blanks, ``kin``, are tried, too.
+    ``given`` are the answers, ``known`` is what others read; the forms of blanks ``alike`` are tried, too.
     """
     seen, found = {_said(own, asked)}, list[BlankForm]()
-    forms = [*_fitting(own.signature, given), *_swapped(own, given.args)]
-    forms += [form for form in kin if form.signature == own.signature]
-    for form in sorted(forms, key=lambda one: one.cost - shared(one, kin)):
+    forms = [*_fitting(own.signature, given, known), *_swapped(own, given.args), *alike]
+    for form in sorted(forms, key=lambda one: one.price(known)):
         far = FAR if form.signature.output.prim == "float" else 1e-9
         if _wrong(form, given) <= far and (said := _said(form, asked)) not in seen:
             seen.add(said)
@@ -88,31 +85,7 @@ def alternatives(
     return found
 
 
-# -- what like blanks share ---------------------------------------------------------------
-
-
-def shared(form: BlankForm, kin: Sequence[BlankForm]) -> float:
-    """How much less there is to say of a form, in tests, as like blanks have forms, too.
-
-    Which readings it has is drawn as theirs was (Krichevsky and Trofimov, 1981), and the very form of one of
-    them is told by naming that one.
-    """
-    if any(form.signature == one.signature and form.as_json() == one.as_json() for one in kin):
-        return form.cost - 1.0
-    return log2(1 + 2 * sum(reads(form) == reads(one) for one in kin)) / BITS
-
-
-def reads(form: BlankForm) -> frozenset[tuple[Any, ...]]:
-    """What a form reads off its arguments."""
-
-    def found(given: Any) -> Iterator[tuple[Any, ...]]:
-        if isinstance(given, list) and len(given) == 5 and given[0] in KINDS:
-            yield tuple(given)
-        elif isinstance(given, list | dict):
-            for one in given.values() if isinstance(given, dict) else given:
-                yield from found(one)
-
-    return frozenset(found(form.as_json()))
+# -- what each case rests on --------------------------------------------------------------
 
 
 def support(form: BlankForm | None, given: Answers) -> Array:
@@ -123,7 +96,7 @@ def support(form: BlankForm | None, given: Answers) -> Array:
     """
     counts = given.weights.sum(1) > 0.5
     if isinstance(form, ComponentForm):
-        return np.concatenate([support(part, given) for part in form.parts if isinstance(part, BlankForm)])
+        return np.concatenate([support(part, given) for part in form.parts])
     if isinstance(form, CountForm) and form.against is None:
         row, args = _elements(form, given.args)
         return support(form.element, Answers(args, given.values[row], counts[row].float().unsqueeze(1)))
@@ -147,8 +120,8 @@ def support(form: BlankForm | None, given: Answers) -> Array:
 # -- forms that explain the answers -------------------------------------------------------
 
 
-def _fitting(signature: Signature, given: Answers) -> Iterator[BlankForm]:
-    yield from (one.form for one in propose(signature, given))
+def _fitting(signature: Signature, given: Answers, known: Known) -> Iterator[BlankForm]:
+    yield from (one.form for one in propose(signature, given, known))
     if (
         signature.output != Spec("bool")
         or not signature.inputs
@@ -179,7 +152,7 @@ def _wrong(form: BlankForm, given: Answers) -> float:
 def _swapped(form: BlankForm, args: list[Argument]) -> Iterator[BlankForm]:
     """The forms in which another test stands for one, and separates the arguments as that does."""
     if isinstance(form, ComponentForm):
-        parts = [part for part in form.parts if isinstance(part, BlankForm)]
+        parts = form.parts
         for at, part in enumerate(parts):
             for other in _swapped(part, args):
                 yield ComponentForm(form.signature, [*parts[:at], other, *parts[at + 1 :]])

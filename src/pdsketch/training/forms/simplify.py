@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, final
@@ -28,12 +30,13 @@ from pdsketch.nets import (
     plain,
 )
 from pdsketch.tensor import FORM, MLP, Functions, argument_names, formed
+from pdsketch.training.data.device_dataset import evenly
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.answers import Slot, answers, asked
 from pdsketch.training.forms.errors import Errors, Kind, errors
 from pdsketch.training.forms.preconditions import VersionSpace, conjunctions, tries_of
-from pdsketch.training.forms.propose import SAMPLED, Answers, propose
-from pdsketch.training.forms.rivals import MOST_RIVALS, alternatives, possible, reads, shared, support
+from pdsketch.training.forms.propose import SAMPLED, Answers, Known, propose, rows_of
+from pdsketch.training.forms.rivals import MOST_RIVALS, alternatives, possible, support
 from pdsketch.training.losses import Losses
 
 PASSES: Final = 5
@@ -42,17 +45,19 @@ PASSES: Final = 5
 NETWORK_COST: Final = 60.0
 """What a network costs, in tests of a tree; set by hand."""
 
-TRUE_COST: Final = 8.0
-"""What it costs to be true of everything that is ever asked: a closed world. Set by hand."""
+TRUE_COST: Final = 4.0
+"""What it costs to be true of everything that is ever asked: a closed world. One test that is true of half
+costs less than none, and a second one that halves this again is not worth it.
+"""
+
+NAME_COST: Final = 0.5
+"""What it costs to say that a blank is as another one; set by hand."""
 
 ERROR_COST: Final = 0.5
 """What one wrong example costs; set by hand."""
 
 FARTHEST: Final = 0.25
 """Forms that get more of the weight of the answers wrong are not tried; set by hand."""
-
-MOST_TRIED: Final = 60
-"""Forms that are tried in the place of one network at a time; set by hand."""
 
 MOST_DEARER: Final = 0.5
 """A form that costs more than so much more is no rival: what it adds, nothing in the data asks for. Half a
@@ -198,7 +203,9 @@ class Simplifier:
         paired = self._in_pairs(now)
         if paired is not now:
             now = self._gone_through(paired, paired)
-        now = self._pruned(self._asked_for(now))
+        now = self._asked_for(now)
+        for name in [name for name in self.slots if name not in self._settled]:
+            now = self._reduced(name, now)
         said = answers(self.losses, self.slots, self.train, mended=False)
         rivals = {name: self._rivals(name, given, now) for name, given in said.items() if name not in spaces}
         found = self._simplified(first, now, rivals, spaces)
@@ -244,9 +251,9 @@ class Simplifier:
             inner, blank = self.slots[name].inner, name.partition("#")[0]
             alike = [name]
             if isinstance(inner, BlankForm):
-                kin, read = self._kin(name), reads(inner)
+                kin, read = self._kin(name), inner.reads
                 same = [one for one, form in kin.items() if form.signature == inner.signature]
-                alike += [one for one in same if one in own and reads(kin[one]) == read]
+                alike += [one for one in same if one in own and kin[one].reads == read]
             found[blank] = min(sum(own[one] for one in alike), found.get(blank, len(self.train)))
         return found
 
@@ -290,9 +297,9 @@ class Simplifier:
         ``most`` of the answers wrong.
         """
         signature = self.slots[name].signature
-        found = [
-            (self._price(name, one.form), one.form) for one in propose(signature, given) if one.error <= most
-        ]
+        listed = [one.form for one in propose(signature, given, self._known(name)) if one.error <= most]
+        alike = [] if signature.output.prim == "bool" else map(copy, self._alike(name))
+        found = [(self._price(name, form), form) for form in (*alike, *listed)]
         found.sort(key=lambda one: one[0])
         seen: set[bytes] = set()
         kept = []
@@ -301,17 +308,33 @@ class Simplifier:
             if answer not in seen:
                 seen.add(answer)
                 kept.append((cost, form))
-        return kept[:MOST_TRIED]
+        return kept
+
+    def _alike(self, name: str) -> list[BlankForm]:
+        """The forms of like blanks that return the same, too."""
+        own = self.slots[name].signature
+        return [form for form in self._kin(name).values() if form.signature == own]
+
+    def _known(self, name: str) -> Known:
+        """What the forms of other blanks read."""
+        forms = [slot.inner for other, slot in self.slots.items() if other != name]
+        read = [dict.fromkeys(p.reads for p in form.parts) for form in forms if isinstance(form, BlankForm)]
+        return Counter(one for own in read for one in own if one)
 
     def _price(self, name: str, form: BlankForm) -> float:
-        """What a form costs, and of a truth also what it is true of."""
-        if form.signature.output.prim != "bool" or name not in self._seen or not form.signature.inputs:
-            return form.cost
-        return form.cost + TRUE_COST * float((form(*self._seen[name]) > 0.5).float().mean())
+        """What a form costs in this sketch, and of a truth also what it is true of. Functions are used again;
+        two truths seldom mean the same, and share nothing then.
+        """
+        shared, seen = form.price(self._known(name)), self._seen.get(name)
+        if form.signature.output.prim != "bool":
+            return NAME_COST if form.reads and str(form) in map(str, self._alike(name)) else shared
+        if not seen:
+            return shared
+        true = form(*seen) > 0.5
+        taken = any(torch.equal(true, one(*seen) > 0.5) for one in self._alike(name))
+        return (form.cost if taken else shared) + TRUE_COST * float(true.float().mean())
 
     def _fingerprint(self, name: str, form: BlankForm, given: Answers) -> bytes:
-        if not form.signature.inputs:
-            return bytes(form().cpu().numpy())
         parts = [form(*given.args)] + ([form(*self._seen[name])] if name in self._seen else [])
         spec = form.signature.output
         codes = [part.argmax(-1) if spec.is_categorical else part for part in parts]
@@ -327,13 +350,13 @@ class Simplifier:
         """The cheapest form with which no kind of error is worse than by the bar, or than now."""
         slot, own = self.slots[name], self._cost(name)
         kept = slot.inner
-        first = self._quick_bar()
+        easy = not errors(self.losses, self.first).total
         nearly: list[tuple[float, BlankForm, Judgement]] = []
         for cost, form in tried:
             if cost >= own:
                 break
             slot.inner = form
-            if first is not None and not errors(self.losses, self.first).within(first):
+            if easy and errors(self.losses, self.first).total:
                 continue
             new = self.judge()
             if new.within(bar) or new.within(now):
@@ -346,32 +369,29 @@ class Simplifier:
             if one is None:
                 break
             slot.inner = one[1]
-            refined = self._refined(slot, one[2])
+            refined = self._reduced(name, one[2])
             if refined.within(bar) or refined.within(now):
                 return refined
             self._nearly[name].append((slot.inner, refined))
         slot.inner = kept
         return None
 
-    def _refined(self, slot: Slot, now: Judgement) -> Judgement:
-        """Rows of a table or tests of a tree left out, as long as fewer examples are wrong."""
-        while isinstance(slot.inner, TreeForm | TableForm) and now.total:
-            kept = slot.inner
+    def _reduced(self, name: str, now: Judgement) -> Judgement:
+        """Tests or rows left out as long as fewer examples are wrong, or none more and it costs less."""
+        slot = self.slots[name]
+        while isinstance(slot.inner, TreeForm | TableForm):
+            kept, own = slot.inner, self._cost(name)
             for smaller in kept.smaller():
+                cheaper = self._price(name, smaller) < own
                 slot.inner = smaller
-                new = self.judge()
-                if new.total < now.total:
+                new = self.judge() if cheaper or now.total else now
+                if new.total < now.total or (cheaper and new.within(now)):
                     now = new
                     break
             else:
                 slot.inner = kept
                 break
         return now
-
-    def _quick_bar(self) -> Errors | None:
-        """What the first few examples must not be worse than: they have no errors; None: they have some."""
-        found = errors(self.losses, self.first)
-        return found if not found.total else None
 
     def _mend(self, name: str, tried: list[tuple[float, BlankForm]], now: Judgement) -> Judgement | None:
         """The form that is the best trade of cost for errors."""
@@ -473,41 +493,19 @@ class Simplifier:
             for name in self.slots
         }
 
-    # -- the end --------------------------------------------------------------------------
-
     def _asked_for(self, now: Judgement) -> Judgement:
         """Where the user wants a form and none was as good as the network: that with the fewest errors."""
         for name, wanted in self.losses.training.model.blanks.pinned.items():
             slot = self.slots.get(name)
             if wanted != FORM or slot is None or isinstance(slot.inner, BlankForm):
                 continue
-            said = answers(self.losses, self.slots, self.train, mended=False)
-            if not said.get(name):
-                continue
+            given = answers(self.losses, self.slots, self.train, mended=False).get(name)
             tried = []
-            for cost, form in self._tried(name, said[name], most=1.0):
+            for cost, form in self._tried(name, given, most=1.0) if given else ():
                 slot.inner = form
                 tried.append((cost + ERROR_COST * self.judge().total, form))
             slot.inner = min(tried, key=lambda one: one[0])[1] if tried else slot.network
             now = self.judge()
-        return now
-
-    def _pruned(self, now: Judgement) -> Judgement:
-        """Trees with fewer tests, as long as no error is added and nothing more is true."""
-        for name, slot in self.slots.items():
-            while name not in self._settled and isinstance(slot.inner, TreeForm | TableForm):
-                kept, own = slot.inner, self._cost(name)
-                for smaller in kept.smaller():
-                    if self._price(name, smaller) >= own:
-                        continue
-                    slot.inner = smaller
-                    new = self.judge()
-                    if new.within(now):
-                        now = new
-                        break
-                else:
-                    slot.inner = kept
-                    break
         return now
 
     def _rivals(self, name: str, given: Answers, now: Judgement | None) -> tuple[BlankForm, ...]:
@@ -520,13 +518,12 @@ class Simplifier:
         kept = slot.inner
         if not isinstance(kept, BlankForm) or not kept.signature.inputs or name not in self._seen:
             return ()
-        kin = [*self._kin(name).values()]
-
-        def price(form: BlankForm) -> float:
-            return self._price(name, form) - shared(form, kin)
-
-        most, asked_ = price(kept) + MOST_DEARER, possible(kept.signature, self._seen[name])
-        rivals = [one for one in alternatives(kept, given, asked_, kin) if price(one) <= most]
+        dearest, asked_ = self._cost(name) + MOST_DEARER, possible(kept.signature, self._seen[name])
+        forms = alternatives(kept, given, asked_, self._known(name), self._alike(name))
+        rivals = sorted(
+            [form for form in forms if self._price(name, form) <= dearest],
+            key=lambda form: self._price(name, form),
+        )
         if kept.signature.output == Spec("bool"):  # both ends first: what is true most seldom, and most often
             rivals.sort(key=lambda form: float((form(*asked_) > 0.5).float().mean()))
             rivals = [*rivals[:1], *rivals[:0:-1]]
@@ -534,9 +531,10 @@ class Simplifier:
             slot.inner = form
             if len(found) < MOST_RIVALS and (now is None or self.judge().within(now)):
                 found.append(form)
-        slot.inner = min([kept, *found], key=price)
-        most = price(slot.inner) + MOST_DEARER
-        return tuple(form for form in [kept, *found] if form is not slot.inner and price(form) <= most)
+        slot.inner = min([kept, *found], key=lambda form: self._price(name, form))
+        dearest = self._cost(name) + MOST_DEARER
+        others = [form for form in [kept, *found] if form is not slot.inner]
+        return tuple(form for form in others if self._price(name, form) <= dearest)
 
     def _kin(self, name: str) -> dict[str, BlankForm]:
         """The forms of like blanks: those that are asked the same."""
@@ -615,20 +613,15 @@ def _some(states: Array, kinds: Array, most: int) -> Array:
     listed = sorted((states[kinds[states] == kind] for kind in np.unique(kinds[states])), key=len)
     for at, members in enumerate(listed):
         own = min(len(members), most // (len(listed) - at))
-        found.append(members[np.linspace(0, len(members) - 1, own).astype(np.int64)])
+        found.append(evenly(members, own))
         most -= own
     return np.sort(np.concatenate(found))
 
 
 def _sampled(args: list[Argument]) -> list[Argument]:
     """At most `SAMPLED` of many inputs."""
-    if not args:
-        return args
-    first = args[0][0] if isinstance(args[0], tuple) else args[0]
-    if len(first) <= SAMPLED:
-        return args
-    some = torch.from_numpy(np.random.default_rng(0).permutation(len(first))[:SAMPLED]).to(first.device)
-    return [(x[0][some], x[1][some]) if isinstance(x, tuple) else x[some] for x in args]
+    size = 0 if not args else len(args[0][0] if isinstance(args[0], tuple) else args[0])
+    return args if size <= SAMPLED else rows_of(args, np.random.default_rng(0).permutation(size)[:SAMPLED])
 
 
 def forget(functions: Functions) -> None:

@@ -120,11 +120,6 @@ class Grown:
         found = node(0)
         return tests, found, np.array(ends)
 
-    def error(self, leaves: int) -> float:
-        """The weight of what the tree of so many leaves gets wrong."""
-        _, _, ends = self.of(leaves)
-        return float((ends.sum(1) - ends.max(1)).sum())
-
 
 def _both(node: Any, first: int) -> tuple[Node, Node]:
     return node(first), node(first + 1)
