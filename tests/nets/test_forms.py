@@ -135,8 +135,12 @@ def test_a_form_answers_in_batches_of_any_shape(name):
     def doubled(x):
         return tuple(map(doubled, x)) if isinstance(x, tuple) else torch.stack([x, x])
 
-    twice = form(*map(doubled, ARGS[form.signature]))
+    def none(x):
+        return tuple(map(none, x)) if isinstance(x, tuple) else x[:0]
+
+    twice, nothing = (form(*map(some, ARGS[form.signature])) for some in (doubled, none))
     assert torch.equal(twice, torch.stack([form(*ARGS[form.signature])] * 2))
+    assert nothing.shape == (0, *form.signature.output.axes)
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -74,8 +74,8 @@ class InputReading:
         value, spec = args[at], signature.inputs[at].spec
         assert isinstance(value, Tensor)
         if spec.is_categorical:
-            return value.reshape(len(value), -1, spec.choices or 1).argmax(-1).to(torch.float32)
-        flat = value.reshape(len(value), -1)
+            return value.reshape(len(value), spec.size, spec.choices or 1).argmax(-1).to(torch.float32)
+        flat = value.reshape(len(value), spec.size)
         return (flat > 0.5).to(torch.float32) if spec.prim == "bool" else flat.to(torch.float32)
 
     def said(self, names: Sequence[str], sizes: Sequence[int]) -> str:
