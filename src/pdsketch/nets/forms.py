@@ -89,11 +89,8 @@ class BlankForm(nn.Module, ABC):
         """How much there is to say to describe it, in tests."""
 
     def price(self, known: Mapping[Reads, int]) -> float:
-        """Its cost, where so many others read what is ``known``: which readings a part has is drawn as theirs
-        was (Krichevsky and Trofimov, 1981).
-        """
-        shared = sum(log2(1 + 2 * known.get(part.reads, 0)) for part in self.parts)
-        return self.cost - shared / BITS
+        """Its cost, if readings are drawn as the ``known`` ones were (Krichevsky and Trofimov, 1981)."""
+        return self.cost - sum(log2(1 + 2 * known.get(part.reads, 0)) for part in self.parts) / BITS
 
     @property
     def kind(self) -> str:
@@ -266,12 +263,8 @@ class TableForm(BlankForm):
         base: Base | None = None,
     ) -> None:
         super().__init__(signature, keys)
-        self.keys, self.rows, self.otherwise, self.base = (
-            tuple(keys),
-            dict(sorted(rows.items())),
-            otherwise,
-            base,
-        )
+        self.keys, self.rows = tuple(keys), dict(sorted(rows.items()))
+        self.otherwise, self.base = otherwise, base
 
     @property
     def cost(self) -> float:
