@@ -51,12 +51,23 @@ def warnings_of(
     """
     silent = _silent(training, blanks)
     told = {name for names in silent.values() for name in names}
+    unsaid = (
+        f"the precondition of `{action}` has no signal: no step says whether it was executable, so "
+        f"{_listed(names)} is taken to be what held in all of its steps; "
+        "give `executable` with the episodes, or a precondition without blanks"
+        for action, names in silent.items()
+    )
+    twins = (
+        f"`{p}` and `{q}` cannot be told apart by the data: they occur only together, in the same goals, "
+        "and read the same values; add goals that name one without the other"
+        for p, q in non_identifiable(training)
+    )
     return (
-        *_silent_preconditions(silent),
+        *unsaid,
         *_unused_actions(training, blanks),
         *_never_true(training),
         *_contradictions(training),
-        *_non_identifiable(training),
+        *twins,
         *_poor_goals(measures),
         *_poor_effects(training, measures),
         *_blanks(training, {name: report for name, report in blanks.items() if name not in told}),
@@ -74,16 +85,6 @@ def _silent(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> dict[st
         if untrained and len(word) and (word < 0).all():
             found[action.name] = untrained
     return found
-
-
-def _silent_preconditions(silent: Mapping[str, list[str]]) -> Iterator[str]:
-    """Blank preconditions about which nothing in the data speaks."""
-    for action, names in silent.items():
-        yield (
-            f"the precondition of `{action}` has no signal: no step says whether it was executable, so "
-            f"{_listed(names)} is taken to be what held in all of its steps; "
-            "give `executable` with the episodes, or a precondition without blanks"
-        )
 
 
 def _unused_actions(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> Iterator[str]:
@@ -135,14 +136,6 @@ def _contradictions(training: TrainingSet) -> Iterator[str]:
             f"the labels of {count} states contradict each other: the same state and goal "
             f"(such as `{dataset.arrays.goals[dataset.goal[at]]}`, episode {dataset.episode[at]}) with "
             "and without success; add a predicate that tells them apart, or correct `success`"
-        )
-
-
-def _non_identifiable(training: TrainingSet) -> Iterator[str]:
-    for p, q in non_identifiable(training):
-        yield (
-            f"`{p}` and `{q}` cannot be told apart by the data: they occur only together, in the same goals, "
-            "and read the same values; add goals that name one without the other"
         )
 
 
