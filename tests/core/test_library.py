@@ -108,7 +108,7 @@ except MemoryError:
 
 def test_a_library_that_is_none_is_told(monkeypatch):
     monkeypatch.setenv("PDSKETCH_CORE", __file__)
-    code = "import pdsketch.core; pdsketch.core.library()"
+    code = "import pdsketch.core.library; pdsketch.core.library.library()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "no-engine" in done.stderr
     assert "make core" in done.stderr
@@ -116,7 +116,7 @@ def test_a_library_that_is_none_is_told(monkeypatch):
 
 def test_a_library_that_is_no_engine_is_told(monkeypatch):
     monkeypatch.setenv("PDSKETCH_CORE", _ctypes.__file__)
-    code = "import pdsketch.core; pdsketch.core.library()"
+    code = "import pdsketch.core.library; pdsketch.core.library.library()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "error[no-engine]" in done.stderr
     assert "no planning engine" in done.stderr

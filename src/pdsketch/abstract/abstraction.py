@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, final
 import numpy as np
 from torch import Tensor
 
-from pdsketch.core import Bools, Floats
+from pdsketch.core import Bools, Floats, Task
 from pdsketch.lang import (
     FALSE,
     Domain,
@@ -23,7 +23,6 @@ from pdsketch.lang import (
     map_children,
     substitute,
 )
-from pdsketch.task import Task
 from pdsketch.tensor import Model, StateBatch
 
 KEPT: Final = 256

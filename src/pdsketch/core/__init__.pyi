@@ -1,6 +1,5 @@
 """The door of `core`: what other rooms may use, and where it stands."""
 
-from pdsketch.core.library import library as library
 from pdsketch.core.preparation import (
     Join as Join,
     Narrowed as Narrowed,

@@ -6,9 +6,8 @@ from typing import Protocol, final
 
 from pdsketch import core
 from pdsketch.budget import current
-from pdsketch.core import Bools, Floats, Ints
+from pdsketch.core import Bools, Floats, Ints, Task
 from pdsketch.heuristics.registry import find_heuristic
-from pdsketch.task import Task
 
 
 class Evaluator(Protocol):

@@ -1,6 +1,5 @@
 """The door of `task`: what other rooms may use, and where it stands."""
 
-from pdsketch.core import Task as Task
 from pdsketch.task.explanation import explain as explain
 from pdsketch.task.fragment import classify as classify
 from pdsketch.task.grounding import UNREACHABLE as UNREACHABLE, Grounding as Grounding, ground as ground

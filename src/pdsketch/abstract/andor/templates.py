@@ -16,9 +16,9 @@ from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.domain import SymbolicDomain, arguments
 from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
 from pdsketch.budget import current
-from pdsketch.core import Bools, Longs
+from pdsketch.core import Bools, Longs, Task
 from pdsketch.lang import TRUE, Data, Domain, Fact, ObjectType, Predicate, Problem, Source
-from pdsketch.task import Task, Template
+from pdsketch.task import Template
 from pdsketch.tensor import StateBatch, Universe
 
 # The facts over codes of many states at once: initial states of a template.

@@ -25,7 +25,7 @@ import numpy as np
 from pdsketch.abstract.abstraction import Abstraction, numbered, with_names
 from pdsketch.abstract.andor.symbolic import conjoined, disjoined, negated
 from pdsketch.budget import current
-from pdsketch.core import Bools
+from pdsketch.core import Bools, Task
 from pdsketch.heuristics import EngineEvaluator
 from pdsketch.lang import (
     BOOL,
@@ -63,7 +63,7 @@ from pdsketch.lang import (
     unfold,
     walk,
 )
-from pdsketch.task import UNREACHABLE, Grounding, Task
+from pdsketch.task import UNREACHABLE, Grounding
 
 KEPT: Final = 256
 """How many compilations are kept."""

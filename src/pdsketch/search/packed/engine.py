@@ -12,11 +12,11 @@ import numpy as np
 
 from pdsketch import core
 from pdsketch.budget import Budget, LimitError, current
+from pdsketch.core import Task
 from pdsketch.heuristics import find_heuristic
 from pdsketch.lang import Step, dataclass
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.result import Fate, Outcome, SearchNode, SearchProgress, Status
-from pdsketch.task import Task
 
 PATIENCE: Final = 2000
 """Evaluations without a lower h after which lazy greedy search starts again, its ties broken otherwise.

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import final
 
 from pdsketch.budget import Budget, LimitError, OutOfMemoryError
+from pdsketch.core import Task
 from pdsketch.lang import Problem, Step, validate
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.packed.engine import PackedOutcome, search
 from pdsketch.search.packed.reasons import reached, why_not
 from pdsketch.search.result import Result, Status
-from pdsketch.task import Grounding, Task
+from pdsketch.task import Grounding
 
 
 def plan_problem(problem: Problem, options: PlanOptions) -> Result:

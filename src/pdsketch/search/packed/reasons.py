@@ -7,12 +7,13 @@ from contextlib import suppress
 import numpy as np
 
 from pdsketch.budget import Budget, LimitError, current
+from pdsketch.core import Task
 from pdsketch.heuristics import find_heuristic
 from pdsketch.lang import show_atom
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.packed.engine import PackedOutcome
 from pdsketch.search.result import Status
-from pdsketch.task import Grounding, Task
+from pdsketch.task import Grounding
 
 EXPLANATION_SECONDS = 10.0
 """Seconds that looking for reasons may take beside the search; set by hand."""
