@@ -42,7 +42,11 @@ class Sample:
 
     @cached_property
     def world(self) -> StaticContext:
-        return StaticContext.of(self.problem, self.functions)
+        """What stays the same, with objects in the order that states have: constants, then type by type."""
+        universe, constants = self.problem.universe, self.domain.constants
+        types = [*dict.fromkeys(str(t) for name, t in universe.items() if name not in constants)]
+        ordered = sorted(universe, key=lambda n: -1 if n in constants else types.index(str(universe[n])))
+        return StaticContext(self.domain, {name: universe[name] for name in ordered}, self.functions)
 
     @cached_property
     def steps(self) -> list[Step]:

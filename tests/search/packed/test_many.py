@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import process_time
 
 import numpy as np
 import pytest
@@ -108,10 +108,10 @@ def test_a_limit_ends_a_search_and_what_others_found_is_kept(limits, status):
     n = 60
     draft, derived, layer = row_of(n)
     inits = np.stack([np.arange(n) >= 1, derived, derived, np.arange(n) >= 2])
-    started = monotonic()
+    started = process_time()
     with Budget(**limits).running():
         found = searched(draft, derived, layer, inits, (Phase("blind", 1.0, 1.0),), threads=2)
-    assert monotonic() - started < 5
+    assert process_time() - started < 5
     assert [one.status for one in found][:3] == ["solved", status, status]
 
 
