@@ -23,7 +23,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def wait_for(stream: io.StringIO, text: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 600
     while text not in stream.getvalue():
         assert time.monotonic() < deadline, stream.getvalue()
         time.sleep(0.01)

@@ -53,7 +53,7 @@ def pressed(how: str, where: str, words: list[str]) -> dict:
         [sys.executable, "-c", PRESSED, how, *where.split(":"), *words, "--json"],
         capture_output=True,
         text=True,
-        timeout=25,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 130, done.stderr

@@ -287,7 +287,7 @@ def test_what_is_for_models_is_refused_where_there_is_none(capsys):
 
 def test_the_command_itself_keeps_its_streams_apart(tmp_path):
     words = [sys.executable, "-m", "pdsketch", "plan", *switches(tmp_path, "(on s2)")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, done.stdout) == (0, "(up s2)\n; cost = 1\n")
 
 

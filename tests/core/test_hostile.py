@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from time import monotonic
+from time import process_time
 
 import numpy as np
 import pytest
@@ -96,10 +96,10 @@ def test_ten_million_facts_do_not_take_more_memory_than_allowed(megabytes):
 
 @pytest.mark.parametrize("seconds", [0.05, 0.5])
 def test_ten_million_facts_do_not_take_longer_than_allowed(seconds):
-    started = monotonic()
+    started = process_time()
     with pytest.raises(OutOfTimeError):
         narrowed(Budget(seconds=seconds))
-    assert monotonic() - started < seconds + 2  # of a machine that has other things to do
+    assert process_time() - started < seconds + 2
 
 
 STARVED = """

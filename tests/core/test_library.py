@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import deque
 from threading import Thread
-from time import monotonic
+from time import monotonic, process_time
 
 import pytest
 from tests.heuristics.tasks import chain, make_task
@@ -50,28 +50,29 @@ def test_a_signal_is_heard_inside_of_a_call(alarm, monkeypatch):
     """A slice of ten seconds is cut short by what the handler raises."""
     monkeypatch.setattr(searching, "_BRIEF", 0)
     search = core.Search(endless(), BLIND, UNLIMITED)
-    started = monotonic()
+    started = process_time()
     alarm()
     with pytest.raises(InterruptError):
         search.run(10.0, UNLIMITED)
-    assert monotonic() - started < 2
+    assert process_time() - started < 2
 
 
 def test_a_signal_is_heard_between_two_slices(alarm):
     search = core.Search(endless(), BLIND, UNLIMITED)
-    started = monotonic()
+    started = process_time()
     alarm()
     with pytest.raises(InterruptError):
         deque((search.run(0.02, UNLIMITED) for _ in range(500)), maxlen=0)
-    assert monotonic() - started < 2
+    assert process_time() - started < 2
 
 
 def test_the_time_is_heard_inside_of_a_call():
     search = core.Search(endless(), BLIND, UNLIMITED)
-    started = monotonic()
+    started, taken = monotonic(), process_time()
     with pytest.raises(OutOfTimeError):
         search.run(10.0, Budget(seconds=0.1))
-    assert 0.05 < monotonic() - started < 2
+    assert monotonic() - started > 0.05
+    assert process_time() - taken < 2
 
 
 def test_the_other_threads_go_on_while_one_is_in_the_library():
@@ -126,10 +127,10 @@ def test_evaluations_end_when_the_time_is_over():
     task = chain(3000)
     states = task.init[None].repeat(2000, axis=0)
     evaluator = core.TaskEvaluator(task, "lmcut", None, per_effect=False, budget=UNLIMITED)
-    started = monotonic()
+    started = process_time()
     with pytest.raises(OutOfTimeError):
         evaluator.values(states, Budget(seconds=0.1))
-    assert monotonic() - started < 2
+    assert process_time() - started < 2
 
 
 def test_states_are_derived_and_go_on():

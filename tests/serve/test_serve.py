@@ -64,7 +64,7 @@ class Page:
     @staticmethod
     def _open(request: urllib.request.Request) -> tuple[int, bytes]:
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=600) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as refused:
             with refused:
@@ -309,7 +309,7 @@ def test_json_that_nests_without_end_is_refused(blocks, body):
 def test_what_is_no_request_is_refused_without_a_traceback(blocks, request_line, capsys):
     port = blocks.server.server_port
     said = request_line.replace(b"TOKEN", blocks.server.token.encode()).replace(b"PORT", b"%d" % port)
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as asking:
+    with socket.create_connection(("127.0.0.1", port), timeout=600) as asking:
         asking.sendall(said)
         answer = asking.recv(1000)
     assert answer.split()[1] in (b"403", b"422")
@@ -343,7 +343,7 @@ def test_a_question_that_is_too_long_is_not_even_read(blocks):
         f"POST /api/truth HTTP/1.0\r\nX-Token: {token}\r\nHost: 127.0.0.1:{port}\r\n"
         f"Content-Length: {LARGEST_BODY + 1}\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as asking:
+    with socket.create_connection(("127.0.0.1", port), timeout=600) as asking:
         asking.sendall(said.encode())  # and nothing of the question itself
         answer = asking.makefile("rb").read().decode()
     assert "bad-request" in answer

@@ -22,6 +22,7 @@ def test_a_quick_table_of_factors_has_a_row_for_each_kind_of_states(tmp_path):
     rows = table.head.index("rules: rows")
     assert int(factored[rows].replace(",", "")) < int(undivided[rows].replace(",", ""))
     blind, guided = (table.head.index(f"expanded: {name}") for name in ("blind", "AO"))
-    # Ten demonstrations show too few of the codes of PDS-Base for its goal to be within reach.
-    assert [row[-1] for row in table.rows] == ["1 of 1", "0 of 1"]
-    assert int(factored[guided]) < int(factored[blind])
+    assert factored[-1] == "1 of 1"
+    # Ten demonstrations may show too few codes of PDS-Base for its goal to be within reach.
+    reached = [row for row in table.rows if row[-1] == "1 of 1"]
+    assert all(int(row[guided]) < int(row[blind]) for row in reached)

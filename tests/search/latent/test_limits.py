@@ -148,10 +148,11 @@ def endless(robots: int = 1) -> tuple[pds.Model, pds.State]:
 
 def test_the_time_limit_ends_a_search_without_an_end():
     model, state = endless()
-    started = time.monotonic()
+    started, taken = time.monotonic(), time.process_time()
     found = pds.plan(model, state, "(home r0)", heuristic="blind", time_limit=0.3, max_expansions=20_000)
     assert found.status == "out-of-time"
-    assert 0.2 < time.monotonic() - started < 3
+    assert time.monotonic() - started > 0.2
+    assert time.process_time() - taken < 3
     assert "0.3 s" in found.reasons[0]
 
 
