@@ -48,8 +48,8 @@ Seeds = Sequence[int] | None
 LOOKED_AT: Final = range(3)
 """Seeds on which settings were chosen, too; rows of agents have them."""
 
-FRESH: Final = range(1000, 1010)
-"""Seeds that nobody looked at before a row was made."""
+FRESH: Final = range(2000, 2010)
+"""Seeds that nobody looked at before a row was made; those from 1000 to 1014 were looked at since."""
 
 
 def seeds_for(asked: Seeds, own: Sequence[int], quick: bool) -> Sequence[int]:
