@@ -37,8 +37,9 @@ def pictures():
         first, noise = int(rng.integers(2)), rng.uniform(-1, 1, 2)
         states = [seen(first, noise), seen(1, noise)]
         episodes.append(pds.Episode(states, [("paint", "a")], "(red a)", [bool(first), True]))
-    model = pds.Model(domain, seed=1)  # that of seed 0 agrees with k-means of four codes already
-    pds.fit(model, episodes, steps=300, batch=64, validation=0.0, forms=False)  # networks read codes
+    model = pds.Model(domain, seed=0)
+    # Networks read codes. After twice as many steps, k-means leaves nothing to gain on some seeds.
+    pds.fit(model, episodes, steps=150, batch=64, validation=0.0, forms=False)
     return model, episodes
 
 
