@@ -189,7 +189,7 @@ def act_in_gymnasium() -> Callable[[], object]:
             success="reward",
         )
 
-    fallen = {"(fallen elf)": lambda world: world.terminated and not world.success}
+    fallen = {"(fallen elf)": lambda env: env.unwrapped.desc.flat[env.unwrapped.s] == b"H"}
     walks = pds.record([lake(seed) for seed in range(3)], episodes=150, goals=fallen)
     model = pds.Model(domain, seed=0)
     pds.fit(model, walks, steps=200, seed=0)
