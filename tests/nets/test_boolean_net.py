@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pdsketch.nets.default import BooleanNet, Sparsity, make
+from pdsketch.nets.default import BooleanNet, make
 from pdsketch.nets.normalise import recording
 from pdsketch.nets.signature import Input, Signature, Spec
 
@@ -36,7 +36,6 @@ def fit(net: BooleanNet, args: tuple, labels: torch.Tensor, steps: int = 300) ->
         loss = torch.nn.functional.binary_cross_entropy(truth, labels)
         optimiser.zero_grad()
         loss.backward()
-        Sparsity(net).add(1e-3)
         optimiser.step()
 
 
@@ -66,15 +65,3 @@ def test_a_set_is_judged_by_its_elements_and_not_by_their_order(spec):
     order = torch.tensor([3, 1, 5, 0, 4, 2])
     shuffled = (values[:, order], weights[:, order])
     assert torch.allclose(net((values, weights)), net(shuffled), atol=1e-5)
-
-
-def test_sparsity_is_the_gradient_of_what_the_factors_cost():
-    net = verdict(AHEAD)
-    Sparsity(net).add(0.3)
-    assert net.first.weight.grad is None  # nothing learned, nothing shrunk
-    factors = net.first.weight.square().sum(0) @ net.member
-    (0.3 * (factors + 1e-8).sqrt().sum()).backward()
-    wanted = net.first.weight.grad.clone()
-    net.zero_grad(set_to_none=False)
-    Sparsity(net).add(0.3)
-    assert torch.allclose(net.first.weight.grad, wanted, atol=1e-4)

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from pdsketch.nets.default import Constant, Head, Network, Sparsity, least_weights, make, outline
+from pdsketch.nets.default import Constant, Head, least_weights, make, outline
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
 
@@ -179,7 +179,6 @@ def test_two_inputs_of_one_type_generalise_over_position():
         loss = torch.nn.functional.binary_cross_entropy(net(a, b)[..., 0], y)
         optimiser.zero_grad()
         loss.backward()
-        Sparsity(net).add(1e-2)
         optimiser.step()
     a, b, y = draw(5, 9)
     assert ((net(a, b)[..., 0] > 0.5).float() == y).float().mean() > 0.97
@@ -215,23 +214,6 @@ def test_recording_normalises_once_and_only_once():
         assert not fresh
         net(10 * x)
     assert torch.allclose(normalise(x).std(0), torch.ones(2), atol=1e-2)
-
-
-def test_sparsity_is_the_gradient_of_the_norms_of_the_factors():
-    net = make(Signature((Input(SPECS["choices"]), Input(FLOAT2)), FLOAT2), generator())
-    assert isinstance(net, Network)
-    assert net.features.factors == (5, 5, 5, 2)
-    Sparsity(net).add(0.3)
-    assert net.first.weight.grad is None  # nothing learned, nothing shrunk
-    read = torch.cat([net.first.weight, net.direct.weight])
-    norms = [(part.square().sum() + 1e-8).sqrt() for part in read.split(net.features.factors, dim=1)]
-    (0.3 * torch.stack(norms).sum()).backward()
-    wanted = [net.first.weight.grad.clone(), net.direct.weight.grad.clone()]
-    net.first.weight.grad.zero_()
-    net.direct.weight.grad.zero_()
-    Sparsity(net).add(0.3)
-    assert torch.allclose(net.first.weight.grad, wanted[0], atol=1e-6)
-    assert torch.allclose(net.direct.weight.grad, wanted[1], atol=1e-6)
 
 
 def test_numbers_to_expect_set_the_scale_of_the_output():

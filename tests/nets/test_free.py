@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from pdsketch.nets.default import Sparsity, is_free, make
+from pdsketch.nets.default import is_free, make
 from pdsketch.nets.forms import TreeForm
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.signature import Input, Signature, Spec
@@ -61,21 +61,3 @@ def test_for_whom_a_form_answers_is_not_free():
     assert is_free(network)
     network.form = TreeForm(network.signature, [], 0, [(1.0,)])
     assert not is_free(network)
-
-
-def test_the_price_of_several_is_that_of_each():
-    made = networks(SIGNATURES["poses"])
-    given = arguments(SIGNATURES["poses"], len(made), 20)
-
-    def price(add) -> list[torch.Tensor]:
-        truth = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made[:-1])])
-        learned(made, truth)  # the last one has heard nothing
-        add()
-        return [p.grad.clone() for network in made[:-1] for p in network.parameters() if p.grad is not None]
-
-    together = price(lambda: Sparsity(torch.nn.ModuleList(made)).add(0.1))
-    alone = price(lambda: [Sparsity(network).add(0.1) for network in made])
-    without = price(lambda: None)
-    assert all(torch.allclose(a, b) for a, b in zip(together, alone, strict=True))
-    assert not all(torch.allclose(a, b) for a, b in zip(together, without, strict=True))
-    assert all(parameter.grad is None for parameter in made[-1].parameters())

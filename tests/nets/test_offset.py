@@ -96,7 +96,7 @@ def test_false_examples_do_not_push_the_offset_away() -> None:
     assert module.shift.grad[0] < 0  # towards the true one
     assert module.shift.grad[1] == 0
     before = module.log_radius.grad.clone()  # type: ignore[union-attr]
-    module.add_sparsity(0.1)
+    module.shrink(0.1)
     assert module.log_radius.grad is not None
     assert module.log_radius.grad > before  # a smaller ball is preferred
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from tests.nets.test_boolean_net import error, fit
 
-from pdsketch.nets.default import BooleanNet, Head, Sparsity, make
+from pdsketch.nets.default import BooleanNet, Head, make
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
 
@@ -32,12 +32,6 @@ def test_what_numbers_to_expect_is_said_once():
     head.expect(torch.tensor([3.0]), torch.tensor([2.0]))
     head.expect(torch.tensor([9.0]), torch.tensor([9.0]))
     assert head.value(torch.zeros(1, 1), None).tolist() == [[3.0]]
-
-
-def test_what_nothing_reached_is_not_shrunk():
-    net = make(Signature((Input(NUMBER),), NUMBER), torch.Generator().manual_seed(0))
-    Sparsity(net).add(1.0)
-    assert all(parameter.grad is None for parameter in net.parameters())
 
 
 def test_whether_two_ints_of_one_type_are_the_same_is_plain_to_see():

@@ -84,10 +84,9 @@ def test_another_sketch_is_refused(path, rooms):
 
 
 def test_options_are_named_with_their_old_and_new_values(path, rooms):
-    message = refused(path, rooms[0], rooms[1][:12], sparsity=0.5, lookahead=0.2)
+    message = refused(path, rooms[0], rooms[1][:12], usage=0.5, lookahead=0.2)
     assert message == (
-        "belongs to another fit: option `lookahead` was 0.1, and is 0.2; "
-        "option `sparsity` was 1.0, and is 0.5"
+        "belongs to another fit: option `lookahead` was 0.1, and is 0.2; option `usage` was 1.0, and is 0.5"
     )
 
 

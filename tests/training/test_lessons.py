@@ -39,7 +39,7 @@ def trained(report: pds.Report) -> set[str]:
     return {name for name, blank in report.blanks.items() if blank.trained}
 
 
-GOALS_AHEAD = {"goal": 0.0, "transition": 0.0, "lookahead": 1.0, "rarity": 0.0}
+GOALS_AHEAD = {"goal": 0.0, "transition": 0.0, "lookahead": 1.0}
 
 
 def test_a_lookahead_sees_what_the_step_before_a_judged_state_did():

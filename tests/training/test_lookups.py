@@ -68,7 +68,7 @@ def test_losses_and_gradients_are_the_same(training):
     terms, grads = losses_and_gradients(training)
     with state_by_state(training):
         expected, wanted = losses_and_gradients(training)
-    assert {"goal", "rarity", "transition", "lookahead"} <= expected.keys()
+    assert {"goal", "transition", "lookahead"} <= expected.keys()
     for name, term in expected.items():
         assert torch.allclose(terms[name], term, atol=1e-5)
     for name, grad in wanted.items():

@@ -141,7 +141,7 @@ def test_a_fit_may_be_resumed_in_any_round_and_between_two(rooms, uninterrupted,
 
 
 def test_resuming_with_other_settings_is_refused(place, capsys):
-    assert main(command(place, "whole", "--resume", "--sparsity", "0.5", "--json")) == 31
+    assert main(command(place, "whole", "--resume", "--usage", "0.5", "--json")) == 31
     found = json.loads(capsys.readouterr().out)
     assert [d["code"] for d in found["diagnostics"]] == ["bad-checkpoint"]
 
@@ -224,7 +224,7 @@ def test_the_words_of_other_libraries_are_understood(rooms, name, meant):
 
 
 def test_an_unknown_option_far_from_any_name_lists_what_there_is(rooms):
-    with pytest.raises(pds.Error, match="rarity"):
+    with pytest.raises(pds.Error, match="lookahead"):
         pds.fit(pds.Model(rooms[0], seed=0), rooms[1], zzz=1)
 
 

@@ -229,7 +229,7 @@ def test_train_and_eval_from_the_command_line(tmp_path, capsys):
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["steps"] == 2
     assert main(words) == 31  # the folder is taken
-    assert main([*words, "--force", "--sparsity", "1"]) == 2
+    assert main([*words, "--force", "--usage", "1"]) == 2
     capsys.readouterr()
     assert main(["eval", str(folder), "babyai", "--episodes", "2", "--max-steps", "3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["episodes"] == 2

@@ -9,7 +9,6 @@ from pdsketch.nets.default import (
     BooleanNet as BooleanNet,
     Constant as Constant,
     Network as Network,
-    Sparsity as Sparsity,
     expect as expect,
     is_free as is_free,
     least_weights as least_weights,

@@ -8,19 +8,18 @@ linear path beside them, so that what is simple is learned from few examples.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from math import prod
-from typing import cast, final
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
+from pdsketch.nets.features import Argument, Features
 from pdsketch.nets.forms import BlankForm
 from pdsketch.nets.layers import WIDTH, linear
 from pdsketch.nets.normalise import Normalise
-from pdsketch.nets.offset import Offset
 from pdsketch.nets.signature import Signature, Spec
 
 
@@ -62,14 +61,8 @@ class Perceptron(nn.Module):
         self.form: BlankForm | None = None
         self.rivals: tuple[BlankForm, ...] = ()
         self.features = Features(signature, generator)
-        self.register_buffer("member", membership(self.features.factors), persistent=False)
-        self.first = linear(sum(self.features.factors), WIDTH, generator)
+        self.first = linear(self.features.width, WIDTH, generator)
         self.second = linear(WIDTH, WIDTH, generator)
-
-    @property
-    def reading(self) -> list[Tensor]:
-        """The weights of the layers that read the features."""
-        return [self.first.weight]
 
     def hidden(self, features: Tensor) -> Tensor:
         """What the last layer gets."""
@@ -144,18 +137,13 @@ class Network(Perceptron):
         self.head = Head(WIDTH, signature.output, generator, residual=residual, bounded=signature.bounded)
         # What is seen in images differs from the first step on: else what reads it would find all alike.
         sees = not residual and any(one.spec.is_image for one in signature.inputs)
-        width, outputs = sum(self.features.factors), self.head.layer.out_features
-        self.direct = linear(width, outputs, generator, zero=not sees)
+        outputs = self.head.layer.out_features
+        self.direct = linear(self.features.width, outputs, generator, zero=not sees)
         # Of many numbers each moves less: together they must not outrun everything else.
         numbers = sum(one.spec.size for one in signature.inputs if not one.is_set)
         self.direct_scale = max(1.0, DIRECT_SCALE * min(1.0, FULL_SCALE_INPUTS / max(1, numbers)))
         gated = signature.gated and residual and signature.output.prim == "float"
         self.gate = BooleanNet(Signature(signature.inputs, Spec("bool")), generator) if gated else None
-
-    @property
-    def reading(self) -> list[Tensor]:
-        """The weights of both layers that read the features."""
-        return [self.first.weight, self.direct.weight]
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""
@@ -267,51 +255,7 @@ def squashed(x: Tensor) -> Tensor:
     return inside + torch.tanh(x - inside)
 
 
-# -- what a fit tells networks
-
-
-@final
-class Sparsity:
-    """Makes a fit with few examples prefer functions of few factors of their input (the colour, and not the
-    colour and the type together), and offsets small balls.
-
-    The networks are looked for once; those of one signature share a few operations.
-    """
-
-    def __init__(self, module: nn.Module) -> None:
-        parts = list(module.modules())
-        self._offsets = [part for part in parts if isinstance(part, Offset)]
-        alike: dict[tuple[type, Signature], list[Perceptron]] = {}
-        for part in parts:
-            if isinstance(part, Perceptron):
-                alike.setdefault((type(part), part.signature), []).append(part)
-        self._alike = list(alike.values())
-
-    def add(self, weight: float) -> None:
-        """Add to the gradients that of ``weight`` times the norms of all factors' weights."""
-        for offset in self._offsets:
-            offset.add_sparsity(weight)
-        for networks in self._alike:
-            add_group_lassos(networks, weight)
-
-
 def expect(module: nn.Module | None, mean: Tensor, scale: Tensor) -> None:
     """Tell a default network what numbers it will have to return; others are left alone."""
     if isinstance(module, Network | Constant):
         module.head.expect(mean, scale)
-
-
-@torch.no_grad()
-def add_group_lassos(networks: Sequence[Perceptron], weight: float) -> None:
-    """Add to the gradients, for networks of one signature, that of ``weight`` times the norms of all factors.
-
-    Nothing is added where nothing was learned: a network that no example reached stays as it is.
-    """
-    layers = [one.reading for one in networks if all(own.grad is not None for own in one.reading)]
-    if layers:
-        member = cast(Tensor, networks[0].member)
-        every = [torch.stack(own) for own in zip(*layers, strict=True)]
-        squares = torch.stack([own.square().sum(1) for own in every]).sum(0)
-        shrink = (weight * (squares @ member + NORM_FLOOR).rsqrt() @ member.T).unsqueeze(1)
-        for own, whole in zip(zip(*layers, strict=True), every, strict=True):
-            torch._foreach_add_([cast(Tensor, one.grad) for one in own], list((whole * shrink).unbind()))

@@ -1,4 +1,4 @@
-"""Arguments → features: each alone, those of one type compared, sets pooled. Factors are their parts."""
+"""Arguments → features: each alone, those of one type compared, sets pooled."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ from pdsketch.nets.layers import WIDTH, convolution, linear
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.signature import Input, Signature, Spec
 
-NORM_FLOOR = 1e-8
-"""Added to squares before the root of a group lasso's norms, so that the price has a gradient at 0; far
-below the squares of coefficients that matter."""
-
 Argument = Tensor | tuple[Tensor, Tensor]
 
 # -- one value
@@ -26,17 +22,13 @@ SMALLEST_IMAGE = 4
 
 
 class Flat(nn.Module):
-    """Numbers and Booleans as they are, normalised; one-hot ints side by side.
-
-    ``factors`` are the widths of the independent parts of the features: each
-    int of a vector of ints is a factor of its own, a vector of floats is one.
-    """
+    """Numbers and Booleans as they are, normalised; one-hot ints side by side: ``width`` features."""
 
     def __init__(self, spec: Spec) -> None:
         super().__init__()
         self.axes = len(spec.axes)
         self.normalise = None if spec.is_categorical else Normalise(spec.size)
-        self.factors = (spec.choices or 1,) * spec.size if spec.is_categorical else (spec.size,)
+        self.width = (spec.choices or 1) * spec.size if spec.is_categorical else spec.size
 
     def forward(self, x: Tensor) -> Tensor:
         """``[..., *axes]`` → ``[..., features]``."""
@@ -59,7 +51,7 @@ class Image(nn.Module):
             outputs = min(2 * outputs, WIDTH)
         self.convolutions = nn.Sequential(*layers)
         self.project = linear(height * width * channels, WIDTH, generator)
-        self.factors = (WIDTH,)
+        self.width = WIDTH
 
     def forward(self, x: Tensor) -> Tensor:
         """``[..., h, w, c]`` → ``[..., features]``."""
@@ -87,7 +79,7 @@ class Relation(nn.Module):
         super().__init__()
         self.axes = len(spec.axes)
         self.normalise = None if spec.is_categorical else Normalise(spec.size)
-        self.factors = (1,) * spec.size if spec.is_categorical else (spec.size,)
+        self.width = spec.size
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
         """Two values ``[..., *axes]`` → ``[..., features]``."""
@@ -125,15 +117,13 @@ class Pool(nn.Module):
         self.kin = kin
         self.encode = encoder(spec, generator)
         self.relations = nn.ModuleList([Relation(spec) for _ in kin])
-        related = [width for relation in self.relations for width in cast(Relation, relation).factors]
-        self.element_factors = [*self.encode.factors, *related]
-        self.width = sum(self.element_factors)
-        self.element = linear(self.width, WIDTH, generator)
+        each = self.encode.width + sum(spec.size for _ in kin)
+        self.element = linear(each, WIDTH, generator)
         self.context = linear(context, WIDTH, generator, bias=False) if context else None
         self.middle = linear(WIDTH, WIDTH, generator)
         self.second = linear(WIDTH, WIDTH, generator)
         self.kinds = linear(WIDTH, KINDS_COUNTED, generator)
-        self.factors = (WIDTH, KINDS_COUNTED)
+        self.width = WIDTH + KINDS_COUNTED
 
     def elements(self, values: Tensor, singles: Mapping[int, Tensor]) -> Tensor:
         """The features of each element, ``[..., n, *axes]`` → ``[..., n, width]``."""
@@ -164,7 +154,7 @@ class Pool(nn.Module):
 
 
 class Features(nn.Module):
-    """All arguments as one vector. ``factors`` are the widths of its independent parts."""
+    """All arguments as one vector of ``width`` numbers."""
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
         super().__init__()
@@ -173,13 +163,13 @@ class Features(nn.Module):
         self.pairs = [(i, j) for i, j in combinations(self.singles, 2) if _kindred(inputs[i], inputs[j])]
         self.encoders = nn.ModuleDict({str(i): encoder(inputs[i].spec, generator) for i in self.singles})
         self.relations = nn.ModuleList([Relation(inputs[i].spec) for i, _ in self.pairs])
-        context = widths([*self.encoders.values(), *self.relations])
+        context = _width([*self.encoders.values(), *self.relations])
         self.pools = nn.ModuleDict()
         for i, one in enumerate(inputs):
             if one.is_set:
                 kin = tuple(s for s in self.singles if _kindred(one, inputs[s]))
-                self.pools[str(i)] = Pool(one.spec, kin, sum(context), generator)
-        self.factors = (*context, *widths(self.pools.values()))
+                self.pools[str(i)] = Pool(one.spec, kin, context, generator)
+        self.width = context + _width(self.pools.values())
 
     def values(self, args: Sequence[Argument]) -> dict[int, Tensor]:
         """The arguments that are no sets, by their place."""
@@ -219,19 +209,9 @@ class Features(nn.Module):
         return torch.cat([*parts, *pooled], dim=-1)
 
 
-def widths(parts: Iterable[object]) -> list[int]:
-    """The widths of the factors of some encoders, relations or pools, one after the other."""
-    return [width for part in parts for width in cast("Flat | Image | Relation | Pool", part).factors]
-
-
-def membership(factors: Sequence[int]) -> Tensor:
-    """Which feature belongs to which factor, as a matrix ``[features, factors]`` of ones and zeros."""
-    member = torch.zeros(sum(factors), len(factors))
-    first = 0
-    for at, width in enumerate(factors):
-        member[first : first + width, at] = 1.0
-        first += width
-    return member
+def _width(parts: Iterable[object]) -> int:
+    """The width of some encoders, relations or pools together."""
+    return sum(cast("Flat | Image | Relation | Pool", part).width for part in parts)
 
 
 def _kindred(a: Input, b: Input) -> bool:

@@ -112,7 +112,7 @@ class Offset(nn.Module):
         return theta[away.argmin(-1)]
 
     @torch.no_grad()
-    def add_sparsity(self, weight: float) -> None:
+    def shrink(self, weight: float) -> None:
         """Add to the gradients that of ``weight`` times the logarithm of the volume in which it holds.
 
         A closed world: what no example calls true is not. Nothing is added where nothing was learned.

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.lang import BlankCall, Predicate, error
+from pdsketch.lang import Predicate, error
 from pdsketch.tensor import fully_soft, is_categorical, logic_of
 from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode_arrays import Array
@@ -26,7 +26,6 @@ from pdsketch.training.likelihoods import (
     mixture_losses,
     unlikelihood,
 )
-from pdsketch.training.optimiser import PRIORS
 from pdsketch.training.options import Options
 from pdsketch.training.time_slice import TimeSlice, Transition, encode
 from pdsketch.training.training_set import TrainingSet
@@ -39,7 +38,7 @@ Mean = Callable[..., Tensor]
 """From errors of variables to their mean."""
 
 
-TERMS: Final = ("goal", "precondition", "rarity", "usage", "transition", "lookahead")
+TERMS: Final = ("goal", "precondition", "usage", "transition", "lookahead")
 """The summands of the loss, which are weighted by the options of these names."""
 
 
@@ -77,7 +76,6 @@ class Losses:
         compute: Mapping[str, Callable[[], Tensor | None]] = {
             "goal": lambda: self._goal_loss(current),
             "precondition": lambda: self._precondition_loss(current),
-            "rarity": lambda: self._rarity(current),
             "usage": lambda: self._usage(current),
             "transition": lambda: self._transition_loss(current, after(), doubt),
             "lookahead": lambda: self._lookahead_loss(after()),
@@ -85,12 +83,10 @@ class Losses:
         found = {name: compute[name]() for name in self.weights}
         return {name: value for name, value in found.items() if value is not None}
 
-    def total(self, terms: Mapping[str, Tensor], priors: Mapping[str, float] | None = None) -> Tensor | None:
-        """The weighted sum; ``priors`` are the parts of the prior terms that hold (none: nothing of them)."""
-        weighted = []
-        for name, value in terms.items():
-            held = (priors or {}).get(name, 0.0) if name in PRIORS else 1.0
-            weighted.append(value * (self.weights[name] * held))
+    def total(self, terms: Mapping[str, Tensor], doubt: float = 0.0) -> Tensor | None:
+        """The weighted sum; that encodings use their codes counts as far as they are in ``doubt``."""
+        weights = {**self.weights, "usage": self.weights.get("usage", 0.0) * doubt}
+        weighted = [value * weights[name] for name, value in terms.items()]
         return torch.stack(weighted).sum() if weighted else None
 
     def judgement(self, current: TimeSlice) -> Tensor:
@@ -126,20 +122,6 @@ class Losses:
         entropy = torch.nn.functional.binary_cross_entropy(number, target, reduction="none")
         entropy = torch.where(torch.isnan(inside), inside, entropy)
         return (entropy * weight).sum()
-
-    def _rarity(self, current: TimeSlice) -> Tensor | None:
-        """How often the predicates that are blanks are true, summed over predicates.
-
-        A conjunction that is false does not say which of its parts is; this
-        lets each part be false wherever nothing speaks for it.
-        """
-        parts = []
-        for table, truth in current.tables.items():
-            predicate = self.training.domain.predicates[self.training.tables[table]]
-            # Where there are no objects, there is nothing to be rare.
-            if predicate.type.is_bool and isinstance(predicate.body, BlankCall) and truth.numel():
-                parts.append(truth.mean())
-        return torch.stack(parts).sum() if parts else None
 
     def _usage(self, current: TimeSlice) -> Tensor | None:
         """How far encoded ints are from using their codes: each sure of one, all used alike.

@@ -6,7 +6,6 @@ import math
 from inspect import unwrap
 from typing import Any, Final, final
 
-import numpy as np
 import torch
 from torch import nn
 from torch.optim import Optimizer
@@ -56,7 +55,7 @@ def make_optimiser(parameters: list[Any], options: Options) -> torch.optim.Optim
     return AdamW(chosen, lr=options.learning_rate, fused=fused)
 
 
-# -- schedules: the learning rate and the strength of priors ------------------------------
+# -- schedules: the learning rate, and doubt in encodings ----------------------------------
 
 WARMUP: Final = 0.05
 """The part of the steps in which the learning rate rises."""
@@ -64,17 +63,8 @@ WARMUP: Final = 0.05
 LAST_RATE: Final = 0.01
 """The learning rate ends at this part of its peak; set by hand."""
 
-COME_AND_GO: Final = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
-"""What is pressed to be false before anything is known of it closes the gates that it stands in, and nothing
-is learned behind them. What is pressed to the end stays unsure, and effects behind its gate overshoot. Set by
-hand."""
-
-PRIORS: Final = {
-    "sparsity": COME_AND_GO,
-    "rarity": COME_AND_GO,
-    "usage": ((0.0, 0.6, 1.0), (1.0, 0.0, 0.0)),  # which code stands for what is decided at the beginning
-}
-"""Parts of the steps, and how much of each prior holds there; set by hand."""
+DECIDED: Final = 0.6
+"""The part of the steps by which it is decided which code of an encoding stands for what; set by hand."""
 
 
 def learning_rate(step: int, steps: int) -> float:
@@ -86,6 +76,6 @@ def learning_rate(step: int, steps: int) -> float:
     return LAST_RATE + (1.0 - LAST_RATE) * 0.5 * (1.0 + math.cos(math.pi * done))
 
 
-def prior_strength(name: str, step: int, steps: int) -> float:
-    """How much of a prior holds by now, as `PRIORS` says."""
-    return float(np.interp(step / max(1, steps), *PRIORS[name]))
+def doubt(step: int, steps: int) -> float:
+    """How little is known yet of what encodings mean: from 1 at the first step to 0 where it is `DECIDED`."""
+    return max(0.0, 1.0 - step / max(1.0, DECIDED * steps))

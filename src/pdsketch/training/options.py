@@ -46,12 +46,6 @@ class LossOptions:
     precondition: float = option(
         1.0, "the weight of the preconditions' loss, where the data has `executable`"
     )
-    sparsity: float = option(
-        1.0, "what reading an input costs, in nats over all examples; 0 where all matter and examples are few"
-    )
-    rarity: float = option(
-        0.03, "how much derived predicates that are blanks prefer to be false; 0 where most are true"
-    )
     usage: float = option(
         1.0, "how much encoded ints prefer to use all their codes; less where many codes are not wanted"
     )
@@ -117,8 +111,6 @@ class FitOptions(TypedDict, total=False):
     transition: float
     lookahead: float
     precondition: float
-    sparsity: float
-    rarity: float
     usage: float
     forms: bool
     paper: bool

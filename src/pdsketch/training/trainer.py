@@ -9,20 +9,14 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
-from pdsketch.nets import Sparsity
+from pdsketch.nets import Offset
 from pdsketch.training.checkpoint import resume, save, setup_of
 from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis import measure, not_learned
 from pdsketch.training.forms.simplify import forget
 from pdsketch.training.losses import Losses, LossMeans
-from pdsketch.training.optimiser import (
-    PRIORS,
-    clip,
-    learning_rate,
-    make_optimiser,
-    prior_strength,
-)
+from pdsketch.training.optimiser import clip, doubt, learning_rate, make_optimiser
 from pdsketch.training.options import Options
 from pdsketch.training.progress import Watchers, postponed
 from pdsketch.training.rounds import Rounds, weights_of
@@ -56,7 +50,7 @@ class Trainer:
         self.starts = Starts(self.losses, train, options.seed)
         self.model: nn.Module = training.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
-        self._sparsity = Sparsity(self.model)
+        self.offsets = [part for part in self.model.modules() if isinstance(part, Offset)]
         self.optimiser = make_optimiser(self.parameters, options)
         self.step = 0
         self.resumed: int | None = None
@@ -78,29 +72,26 @@ class Trainer:
             clock = self._spent("forward", clock)
         states = self.sampler.draw(self.step)
         clock = self._spent("data", clock)
-        held = {name: prior_strength(name, *self._progress) for name in PRIORS}
         for parameter in self.parameters:
             parameter.grad = None
-        terms = self.losses.terms(states, held["usage"])
-        loss = self.losses.total(terms, held)
+        unknown = doubt(*self._progress)
+        terms = self.losses.terms(states, unknown)
+        loss = self.losses.total(terms, unknown)
         clock = self._spent("forward", clock)
         if loss is not None and loss.requires_grad:
             loss.backward()  # type: ignore[no-untyped-call]
             clock = self._spent("backward", clock)
-            self._update()
+            self._update(unknown)
         self.means.add(terms)
         self._spent("optimiser", clock)
         self.step += 1
 
-    def _update(self) -> None:
-        options = self.options
-        if options.sparsity:
-            self._sparsity.add(
-                options.sparsity / len(self.train) * prior_strength("sparsity", *self._progress)
-            )
+    def _update(self, unknown: float) -> None:
+        for offset in self.offsets:
+            offset.shrink(unknown / len(self.train))
         clip(self.parameters)
         for group in self.optimiser.param_groups:
-            group["lr"] = options.learning_rate * learning_rate(*self._progress)
+            group["lr"] = self.options.learning_rate * learning_rate(*self._progress)
         self.optimiser.step()
 
     @property

@@ -35,7 +35,7 @@ class Method:
     - ``networks``: the library makes networks from signatures; else `PlainNetwork`.
     - ``losses``: product logic, likelihoods, what changes weighs as much as what does not; else Gödel's
       logic and L1.
-    - ``priors``: on which inputs count, how often predicates hold and how many codes are used.
+    - ``priors``: on how many codes of encoded ints are used.
     - ``forms``: simple functions take the places of networks.
     - ``snap``: predicted numbers are rounded to values that were seen (PDS-Base alone).
     """
@@ -92,7 +92,7 @@ def fit_model(model: Model, episodes: Source, config: Any, **more: Any) -> tuple
     # A smoke run has no forms: networks that know nothing take the longest to be explained.
     own: FitOptions = {"paper": not method.losses, "forms": method.forms and config.steps >= MEASURED}
     if not method.priors:
-        own |= {"sparsity": 0.0, "rarity": 0.0, "usage": 0.0}
+        own |= {"usage": 0.0}
     steps = config.steps
     if not method.schedule:
         own |= {"validation": 0.1, "evaluate_every": MEASURED, "callback": Flat()}

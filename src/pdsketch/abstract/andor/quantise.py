@@ -182,9 +182,9 @@ def _train_on(
             "the model has no encoder whose vectors have codes by k-means",
             help="train the model first; vectors of which few values were seen have these as codes",
         )
-    # Priors shape networks that begin; these go on.
-    priors = dict.fromkeys(("sparsity", "rarity", "usage"), 0.0)
-    options = {"batch": BATCH, "learning_rate": LEARNING_RATE, "validation": 0.0, "forms": False, **priors}
+    # That codes are used is asked of encodings that begin; these go on.
+    options = {"batch": BATCH, "learning_rate": LEARNING_RATE, "validation": 0.0, "usage": 0.0}
+    options["forms"] = False
     with quantised(layers, networks):
         fit(model, arrays, steps=steps, seed=seed, **options)  # type: ignore[arg-type]
     fit(model, arrays, steps=0, seed=seed, **options)  # type: ignore[arg-type]  # it takes notes
