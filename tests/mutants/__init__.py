@@ -4,7 +4,7 @@ Those of the reproduction are in ``paper/tests/mutants``.
 
 A line is one change, in four parts with ``;;`` between them:
 
-    training/losses.py ;; truth.mean() => 1.0 - truth.mean() ;; true of most ;; training/test_priors.py
+    training/optimiser.py ;; 1.0 - step / => step / ;; unused codes ;; training/test_priors.py
 
 - the file in ``src/pdsketch``, or in ``paper/src`` (``pdsketch_paper/…``); ``file@function`` or
   ``file@Class.method``: within that definition alone;

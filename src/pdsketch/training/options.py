@@ -54,7 +54,7 @@ class LossOptions:
         "whether simple functions take the places of networks; without, those that a model has stay as they"
         " are",
     )
-    paper: bool = option(False, "Gödel's logic and plain L1, as in the paper; no priors and no forms")
+    paper: bool = option(False, "Gödel's logic and plain L1, as in the paper; no forms")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class OutputOptions:
     evaluate_every: int = option(250, "steps between measurements, and between checkpoints", at_least(1))
     checkpoint: str | None = option(None, "a file to go on from")
     resume: bool = option(
-        False, "go on from the checkpoint, with the learning rate and priors that a run of `steps` has there"
+        False, "go on from the checkpoint, with the learning rate that a run of `steps` has there"
     )
     log: str | None = option(None, "a CSV file of all measurements")
     progress: bool = option(

@@ -35,7 +35,7 @@ class Method:
     - ``networks``: the library makes networks from signatures; else `PlainNetwork`.
     - ``losses``: product logic, likelihoods, what changes weighs as much as what does not; else Gödel's
       logic and L1.
-    - ``priors``: on how many codes of encoded ints are used.
+    - ``usage``: a loss asks that all codes of encoded ints are used.
     - ``forms``: simple functions take the places of networks.
     - ``snap``: predicted numbers are rounded to values that were seen (PDS-Base alone).
     """
@@ -45,7 +45,7 @@ class Method:
     schedule: bool = True
     networks: bool = True
     losses: bool = True
-    priors: bool = True
+    usage: bool = True
     forms: bool = True
     snap: bool = True
 
@@ -59,7 +59,7 @@ CHANGES: Final = {
     "schedule": "steps by schedule",
     "losses": "product logic, likelihoods, balance",
     "networks": "networks made from signatures",
-    "priors": "priors",
+    "usage": "all codes are to be used",
     "forms": "forms",
     "snap": "numbers rounded in search",
 }
@@ -91,7 +91,7 @@ def fit_model(model: Model, episodes: Source, config: Any, **more: Any) -> tuple
     method: Method = config.method
     # A smoke run has no forms: networks that know nothing take the longest to be explained.
     own: FitOptions = {"paper": not method.losses, "forms": method.forms and config.steps >= MEASURED}
-    if not method.priors:
+    if not method.usage:
         own |= {"usage": 0.0}
     steps = config.steps
     if not method.schedule:
