@@ -80,7 +80,7 @@ def walks(exact, count, items, rng, length=12):
 
 
 def trained(actions, items, device):
-    """A model learned on the processor, where small steps are quick, then put on the device; and the exact one."""
+    """A model learned on the processor, where small steps are quick, and put on the device; the exact one."""
     domain = sketch(actions)
     exact = pds.Model(domain, {k: f for k, f in exact_modules("abs").items() if k in domain.blanks})
     model = pds.Model(domain, seed=0)
