@@ -41,6 +41,12 @@ GOAL = "(on target surface)"
 HIGH, TABLE = 0.85, 0.1
 """Where the robot drives to and fro, and how high the table is."""
 
+LEFT, RIGHT = 0.1, 1.518
+"""How far the robot, which is round, can drive before it touches the walls."""
+
+RANDOM = np.random.default_rng(0)
+"""Where the samplers draw from: each time they are asked, they propose other values."""
+
 X, Y, ARM = 0, 1, 3
 """Axes of the robot's actions."""
 
@@ -91,19 +97,31 @@ def reach(name: str) -> Callable[[Any], float]:
     return left
 
 
+def grip(seen: Any, name: str) -> float:
+    """Where a block is touched, from its left edge: in the middle, unless a wall is too near.
+
+    A block touched in the middle could neither be lifted at the wall nor put down on a surface there.
+    """
+    block, surface = seen[name], seen["surface"]
+    over = surface["x"] + (surface["width"] - block["width"]) / 2
+    most = np.clip(block["width"] / 2, LEFT - over, RIGHT - over)
+    return float(np.clip(most, LEFT - block["x"], RIGHT - block["x"]))
+
+
 def pick(world: pds.GymWorld, name: str) -> Skill:
     """Grasp a block from above, and lift it."""
     if any(one["y"] > TABLE + 0.05 for key, one in see(world).items() if key != "robot"):
         return False
+    touched = grip(see(world), name)
 
-    def to_middle(seen: Any) -> float:
-        return seen[name]["x"] + seen[name]["width"] / 2 - seen["robot"]["x"]
+    def to_grip(seen: Any) -> float:
+        return seen[name]["x"] + touched - seen["robot"]["x"]
 
     def to_length(seen: Any) -> float:
         return seen["robot"]["arm_length"] - seen["robot"]["arm_joint"]
 
     yield from drive(world, Y, to_high, False)
-    for axis, left in ((X, to_middle), (ARM, to_length), (Y, reach(name))):
+    for axis, left in ((X, to_grip), (ARM, to_length), (Y, reach(name))):
         if not (yield from drive(world, axis, left, False)):
             yield from drive(world, Y, to_high, False)
             return False
@@ -166,9 +184,8 @@ def places(model: Any, state: pds.State, block: str) -> list[float]:
     at = {name: i for i, name in enumerate((*state.members("block"), "surface"))}
     left, wide = state["left"].tolist(), state["wide"].tolist()
     room = wide[at["surface"]] - wide[at[block]]
-    random = np.random.default_rng(int(1e6 * sum(left)))
-    on = [left[at["surface"]] + room * share for share in (0.5, *random.uniform(-0.5, 1.5, 2))]
-    return [*on, *random.uniform(0.1, 1.4, 5)]
+    on = [left[at["surface"]] + room * share for share in (0.5, *RANDOM.uniform(-0.5, 1.5, 2))]
+    return [*on, *RANDOM.uniform(0.1, 1.4, 5)]
 
 
 def in_hand(model: Any, state: pds.State, block: str) -> list[float]:
@@ -181,6 +198,7 @@ def main() -> None:
     """Record, learn, and act in fresh scenes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--walks", type=int, default=120)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scenes", type=int, default=50)
     parser.add_argument("--obstructions", type=int, nargs="*", default=[1, 2, 4])
     parser.add_argument("--folder", help="where walks are kept")
@@ -194,10 +212,11 @@ def main() -> None:
         max_steps=10,
         samplers={"place.?p": in_hand},
         folder=args.folder,
+        seed=args.seed,
     )
     print(walks)
-    model = pds.Model(DOMAIN, seed=0)
-    print(pds.fit(model, walks, steps=1000, seed=0))
+    model = pds.Model(DOMAIN, seed=args.seed)
+    print(pds.fit(model, walks, steps=1000, seed=args.seed))
     policy = pds.Policy(model, samplers=samplers, options={"candidates": "generators"})
     for obstructions in args.obstructions:
         seeds = range(1000, 1000 + args.scenes)

@@ -233,6 +233,7 @@ def test_the_summary_counts_the_steps_of_what_succeeded():
     assert done.summary["success"] == 0.5
     assert done.summary["steps"] == 2
     assert done.summary["episodes"] == len(done) == 2
+    assert pds.rollout(Walker(), Line(refusals=[0, 1]), seeds=[3, 3, 4]).summary["refused"] == 2
     assert str(done).startswith("2 episodes: success 0.5")
 
 

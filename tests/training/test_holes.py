@@ -144,3 +144,32 @@ def test_the_progress_line_names_the_blanks_not_learned_yet(capsys):
     episode = pds.Episode(states, [("turn", "a")] * 3)
     pds.fit(pds.Model(domain, seed=0), [episode], steps=1, evaluate_every=1, progress=True, forms=False)
     assert "not learned yet: action::turn::f" in capsys.readouterr().err
+
+
+def test_a_written_precondition_that_holds_where_the_world_refused_is_told():
+    domain = pds.parse_domain("""
+    (define (domain grasping)
+      (:types block)
+      (:predicates (held ?b - block) (at-the-wall ?b - block))
+      (:action pick :parameters (?b - block) :precondition (not (held ?b)) :effect (held ?b)))
+    """)
+
+    def state(held, wall):
+        return pds.State(domain, {"block": ["a"]}, {"held": [held], "at-the-wall": [wall]})
+
+    # Four tries: two succeed, one fails at the wall, and in one the block is held.
+    tries = [(False, False), (False, False), (False, True), (True, False)]
+    episodes = [
+        pds.Episode(
+            [state(held, wall), state(held or not wall, wall)],
+            [("pick", "a")],
+            executable=[not held and not wall],
+        )
+        for held, wall in tries
+    ]
+    found = pds.evaluate(pds.Model(domain), episodes)
+    told(found, "`pick` was refused in 1 of 3 steps", "(??can …)")
+    pick = found.measures.preconditions["pick"]
+    assert (pick.positives, pick.negatives, pick.right_negatives) == (2, 2, 1)
+    fine = pds.evaluate(pds.Model(domain), [*episodes[:2], episodes[3]])
+    assert not any("was refused" in w for w in fine.warnings)

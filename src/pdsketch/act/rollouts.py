@@ -143,7 +143,7 @@ class Rollouts(Sequence[Episode]):
 
         ``success`` is the part that succeeded of those of which the world says
         something (None: it says nothing); ``steps`` the mean length of those that
-        succeeded. The agent's numbers (of a policy: ``planned``, ``replans``,
+        succeeded; ``refused`` how many steps of an episode the world refused. The agent's numbers (of a policy: ``planned``, ``replans``,
         ``expanded``) are means over all. ``seconds`` is the time of all episodes together.
         """
         told = [float(success) for success in self.success if success is not None]
@@ -153,6 +153,7 @@ class Rollouts(Sequence[Episode]):
             "episodes": len(self),
             "success": fmean(told) if told else None,
             "steps": fmean(lengths) if lengths else 0.0,
+            "refused": sum((e.executable or []).count(False) for e in self) / max(1, len(self)),
             **{name: fmean(account.get(name, 0.0) for account in self.accounts) for name in names},
             "seconds": self.seconds,
         }

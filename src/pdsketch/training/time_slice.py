@@ -292,14 +292,14 @@ class TimeSlice:
             self._joined[key] = whole, torch.tensor(begins, device=whole.device)
         return self._joined[key]
 
-    def preconditions(self) -> Iterator[tuple[int, Tensor, Tensor, Tensor]]:
+    def preconditions(self, *more: int) -> Iterator[tuple[int, Tensor, Tensor, Tensor]]:
         """An action, rows, the truth of its precondition, and the controller's word, action by action.
 
-        Where the data has that word, and blanks are in the precondition.
+        Where the data has that word, and blanks are in the precondition, or it is one ``more`` to look at.
         """
         training = self.training
         word = training.dataset.examples.executable.index_select(0, self.states)
-        for at in training.guarded:
+        for at in (*training.guarded, *more):
             rows = where((self.action == at) & (word >= 0))
             if not len(rows):
                 continue

@@ -167,8 +167,8 @@ class Measures:
 
     ``goals`` are the kinds of goals, ``by_goal`` ``[g, 4]`` the counts of each
     formula of the data (as in `Judged`). ``effects`` are the errors by action and
-    predicate, ``preconditions`` those of learned preconditions, by action, where the
-    data has ``executable``. ``steps_right`` counts steps of which every variable was
+    predicate, ``preconditions`` those of preconditions, by action, where the data has ``executable``:
+    of those learned, and of written ones where something was refused. ``steps_right`` counts steps of which every variable was
     predicted right, ``steps_still`` those in which nothing changed, of ``steps``.
     """
 
@@ -384,7 +384,7 @@ class _Tally:
         if self.watcher is not None:
             self.watcher.goals(judged, truth, label)
         once = torch.from_numpy(dataset.once[states]).to(dataset.device)
-        for at, rows, could, word in current.preconditions():
+        for at, rows, could, word in current.preconditions(*self.training.refused):
             counts = _judged(could.cpu().numpy(), word.cpu().numpy())[once[rows].cpu().numpy()]
             if len(counts):
                 self.preconditions[self.training.actions[at].name] += counts.sum(0)

@@ -69,10 +69,10 @@ def goal_table(measures: Measures) -> Table:
 
 
 def precondition_table(measures: Measures) -> Table:
-    """Learned preconditions, beside *always false*."""
+    """Preconditions that are learned, or that a refusal may contradict, beside *always false*."""
     rows = tuple((name, *_judged(judged)) for name, judged in measures.preconditions.items())
     columns = ("action", "steps", "true", "right", "balanced", "always false")
-    return Table("Learned preconditions, where the data says what was executable", columns, rows)
+    return Table("Preconditions, where the data says what was executable", columns, rows)
 
 
 def _judged(judged: Judged) -> tuple[str, ...]:

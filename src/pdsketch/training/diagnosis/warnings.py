@@ -25,7 +25,7 @@ from pdsketch.lang import (
 )
 from pdsketch.tensor import SHOWN
 from pdsketch.training.diagnosis.blanks import REMEDIES, BlankReport, uses_of
-from pdsketch.training.diagnosis.measures import Measures
+from pdsketch.training.diagnosis.measures import Judged, Measures
 from pdsketch.training.training_set import TrainingSet
 
 _NOTABLE_FALL = 0.05
@@ -70,6 +70,7 @@ def warnings_of(
         *twins,
         *_poor_goals(measures),
         *_poor_effects(training, measures),
+        *_refused(training, measures),
         *_blanks(training, {name: report for name, report in blanks.items() if name not in told}),
         *_worse_held_out(measures, held_out),
     )
@@ -169,6 +170,18 @@ def _poor_effects(training: TrainingSet, measures: Measures) -> Iterator[str]:
                     "predicted right: look at `worst`; the effect may need other inputs, more data or "
                     "more steps"
                 )
+
+
+def _refused(training: TrainingSet, measures: Measures) -> Iterator[str]:
+    """Written preconditions that hold where the world refused."""
+    for action in (training.actions[at].name for at in training.refused):
+        found = measures.preconditions.get(action, Judged())
+        held = found.right_positives + (wrong := found.negatives - found.right_negatives)
+        if wrong:
+            yield (
+                f"`{action}` was refused in {wrong} of {held} steps in which its precondition holds as it is "
+                "written: if that is no chance, give it a blank over what may matter, such as (??can …)"
+            )
 
 
 def _blanks(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> Iterator[str]:
