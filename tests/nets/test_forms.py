@@ -181,12 +181,14 @@ def test_damaged_data_are_no_form_or_one_that_answers(name):
 
 def test_a_form_says_what_it_does():
     assert FORMS["tree"].said(["at", "way", "there"]) == "(at - there)[0] = -1 and (at - there)[1] <= 0.5"
-    assert FORMS["step"].said(["way"]) == "way + 3"
+    assert FORMS["step"].said(["way"]) == "way - 1", "3 of 4 directions are one back"
     assert FORMS["at-least"].said(["at", "them"]) == "at least 2 of them with them[1] = 2"
     assert FORMS["more-than"].said(["at", "them"]) == (
         "at least 1 more of them with them[1] = 2 than with them[1] = 0"
     )
-    assert FORMS["threshold"].said(["a", "b", "c"]) == "-1 distance(a, c) > -1.5"
+    assert FORMS["threshold"].said(["a", "b", "c"]) == "distance(a, c) < 1.5"
+    assert FORMS["moved"].said(["at", "way"]) == "(way = 2 ? at - [1, 0] : at + [0, 0.5])"
+    assert FORMS["linear"].said(["at", "way"]) == "[1, 0] + [2, 0] at[1] + [0, 5] [way = 3]"
 
 
 def test_comparisons_come_first_and_only_of_values_of_one_type():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log2, prod
+from math import inf, log2, prod
 from typing import Any, Final, cast, final
 
 import torch
@@ -213,11 +213,11 @@ class TreeForm(BlankForm):
         """Nested *if*s; a Boolean one as what makes it true."""
         if self.signature.output == Spec("bool"):
             return _or(_paths(self.node, self.leaves, [t.said(names, self.sizes) for t in self.tests]))
-        added = "" if self.base is None else f"{_based(self.base, names, self.sizes)} + "
+        added = "" if self.base is None else _based(self.base, names, self.sizes)
 
         def text(node: Node) -> str:
             if isinstance(node, int):
-                return added + _vector(self.leaves[node])
+                return _sum(added, [(self.leaves[node], "")], self.signature)
             return f"({self.tests[node[0]].said(names, self.sizes)} ? {text(node[1])} : {text(node[2])})"
 
         return text(self.node)
@@ -286,9 +286,10 @@ class TableForm(BlankForm):
     def said(self, names: Sequence[str]) -> str:
         """Its rows."""
         over = ", ".join(reading.said(names, self.sizes) for reading in self.keys)
-        added = "" if self.base is None else f"{_based(self.base, names, self.sizes)} + "
-        rows = "; ".join(f"{', '.join(map(str, row))}: {added}{_vector(v)}" for row, v in self.rows.items())
-        return f"table of {over}: {rows}; else {added}{_vector(self.otherwise)}"
+        added = "" if self.base is None else _based(self.base, names, self.sizes)
+        said = {row: _sum(added, [(v, "")], self.signature) for row, v in self.rows.items()}
+        rows = "; ".join(f"{', '.join(map(str, row))}: {value}" for row, value in said.items())
+        return f"table of {over}: {rows}; else {_sum(added, [(self.otherwise, '')], self.signature)}"
 
     def smaller(self) -> Iterator[TableForm]:
         """The tables with a row less."""
@@ -348,15 +349,13 @@ class LinearForm(BlankForm):
 
     def said(self, names: Sequence[str]) -> str:
         """The sum, or the inequality."""
-        added = "" if self.base is None else f"{_based(self.base, names, self.sizes)} + "
-        constant = not self._is_truth and (any(self.matrix[0]) or not self.columns)
-        parts = [_vector(self.matrix[0])] if constant else []
-        parts += [
-            f"{_vector(by)} {_column(column, names, self.sizes)}"
-            for column, by in zip(self.columns, self.matrix[1:], strict=True)
-        ]
-        above = f" > {_vector([-self.matrix[0][0]])}" if self._is_truth else ""
-        return added + " + ".join(parts) + above
+        added = "" if self.base is None else _based(self.base, names, self.sizes)
+        said = [_column(column, names, self.sizes) for column in self.columns]
+        if not self._is_truth:
+            return _sum(added, [*zip(self.matrix, ["", *said], strict=True)], self.signature)
+        sign, than = (-1, "<") if all(by < 0 for (by,) in self.matrix[1:]) else (1, ">")
+        parts = [((sign * by,), what) for (by,), what in zip(self.matrix[1:], said, strict=True)]
+        return f"{_sum(added, parts, self.signature)} {than} {_vector([-sign * self.matrix[0][0]])}"
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -537,6 +536,19 @@ def _column(column: Column, names: Sequence[str], sizes: Sequence[int]) -> str:
 def _based(base: Base, names: Sequence[str], sizes: Sequence[int]) -> str:
     whole = base.place is None or sizes[base.argument] == 1
     return names[base.argument] + ("" if whole else f"[{base.place}]")
+
+
+def _sum(first: str, parts: Sequence[tuple[Value, str]], signature: Signature) -> str:
+    """A value, and the products added to it, as one writes them: *x - 1*; of codes, 11 of 12 is -1."""
+    choices = (signature.output.choices or inf) if signature.output.is_categorical and first else inf
+    for value, what in parts:
+        by = [number - choices if 2 * number > choices else number for number in value]
+        if any(by):
+            sign = "-" if max(by) <= 0 else "+"
+            size = _vector([-number for number in by] if sign == "-" else by)
+            term = " ".join(([] if size == "1" and what else [size]) + [what] * bool(what))
+            first = f"{first} {sign} {term}" if first else term if sign == "+" else f"-{term}"
+    return first or _vector(parts[0][0])
 
 
 def _vector(value: Sequence[float]) -> str:
