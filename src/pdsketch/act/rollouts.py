@@ -143,8 +143,9 @@ class Rollouts(Sequence[Episode]):
 
         ``success`` is the part that succeeded of those of which the world says
         something (None: it says nothing); ``steps`` the mean length of those that
-        succeeded; ``refused`` how many steps of an episode the world refused. The agent's numbers (of a policy: ``planned``, ``replans``,
-        ``expanded``) are means over all. ``seconds`` is the time of all episodes together.
+        succeeded; ``refused`` how many steps of an episode the world refused. The
+        agent's numbers (of a policy: ``planned``, ``replans``, ``expanded``) are means
+        over all. ``seconds`` is the time of all episodes together.
         """
         told = [float(success) for success in self.success if success is not None]
         lengths = [steps for steps, success in zip(self.steps, self.success, strict=True) if success]

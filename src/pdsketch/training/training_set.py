@@ -198,7 +198,7 @@ class TrainingSet:
         self._skeletons: dict[tuple[str, int], Node] = {}
         self._nodes: dict[tuple[str, int], Node] = {}
         self.executed = self._executed()
-        # The actions whose preconditions are learned; of the written ones, those that the data may contradict.
+        # The actions whose preconditions are learned, and those with written ones that were refused.
         self.guarded = [at for at, a in enumerate(self.actions) if self.has_blanks(a.precondition)]
         self.refused = sorted({*dataset.action[dataset.executable == 0].tolist()} - {-1, *self.guarded})
         self.moved = torch.from_numpy(self.executed).to(dataset.device)

@@ -167,9 +167,10 @@ class Measures:
 
     ``goals`` are the kinds of goals, ``by_goal`` ``[g, 4]`` the counts of each
     formula of the data (as in `Judged`). ``effects`` are the errors by action and
-    predicate, ``preconditions`` those of preconditions, by action, where the data has ``executable``:
-    of those learned, and of written ones where something was refused. ``steps_right`` counts steps of which every variable was
-    predicted right, ``steps_still`` those in which nothing changed, of ``steps``.
+    predicate, ``preconditions`` those of preconditions, by action, where the data has
+    ``executable``: of those learned, and of written ones where something was refused.
+    ``steps_right`` counts steps of which every variable was predicted right,
+    ``steps_still`` those in which nothing changed, of ``steps``.
     """
 
     goals: tuple[GoalKind, ...]
