@@ -133,13 +133,10 @@ class Problems:
         some: Sequence[int],
         plans: Mapping[int, list[Step]],
         trail: Trail | None = None,
-        *,
-        at_first: bool = False,
     ) -> tuple[dict[int, str | None], dict[int, tuple[str, ...]]]:
         """Why each plan fails when it is replayed (None: it does not), and what is to be said of it.
 
-        ``plans`` are by places in ``some``; the states on the way are left in ``trail``. ``at_first``: the
-        trail says which goals held before.
+        ``plans`` are by places in ``some``; the states on the way are left in ``trail``.
         """
         failed, said = looked_at(
             self.model,
@@ -149,7 +146,6 @@ class Problems:
             snap=self.options.snap,
             trail=trail or Trail(),
             margin=self.margin,
-            at_first=at_first,
         )
         places = [*plans]
         return {places[n]: why for n, why in failed.items()}, {places[n]: t for n, t in said.items()}

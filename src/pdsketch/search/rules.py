@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 import torch
@@ -25,15 +25,14 @@ from pdsketch.abstract import (
     step_named,
 )
 from pdsketch.core import Phase, Posed, States
-from pdsketch.lang import Expr, Step
+from pdsketch.lang import Step
 from pdsketch.search.latent.instances import costs_of
-from pdsketch.search.latent.margin import hold_at_first
+from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.replay import Trail, doubts_of, paid_for
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.packed.engine import PackedOutcome, lazily, search, search_many
 from pdsketch.search.problems import Allowed, Problems
-from pdsketch.search.result import NamedNodes, Result, Trace
-from pdsketch.task import Narrowing
+from pdsketch.search.result import NamedNodes, Trace
 from pdsketch.tensor import StateBatch
 
 MOST_REFINEMENTS: Final = 8
@@ -68,19 +67,12 @@ def search_by_rules(
         return dict.fromkeys(some, "left out: actions take values that cannot be listed")
     ended = {i: why for i in some if (why := _left_out(problems, i)) is not None}
     ready = [i for i in some if i not in ended]
-    if not ready:
-        return ended
-    searches = _searches(problems, ready, allowed, sure)
-    plans = find_at_once(searches, problems.options.threads)
-    slow = [i for i in searches if i not in plans]
-    for i, holds in zip(slow, _hold(problems, slow), strict=True):
-        if holds:
-            goal = Trail(ends=[(problems.states[i].batch, [problems.goals[i]], [0])])
-            problems.found[i] = _nothing_to_do(problems, i, doubts_of(problems.model, goal).sentences(0))
-        elif (plan := searches[i].find()) is not None:
-            plans[i] = plan
+    _settle_what_holds(problems, ready)
+    searches = _searches(problems, [i for i in ready if i not in problems.found], allowed, sure)
+    plans = _plans(searches, problems.options.threads)
     while plans:
-        plans = _accept(problems, searches, plans)
+        refused = _refused(problems, searches, plans)
+        plans = _plans({i: searches[i] for i in refused}, problems.options.threads)
     return ended | {i: own.ended for i, own in searches.items()}
 
 
@@ -91,52 +83,75 @@ def _left_out(problems: Problems, i: int) -> str | None:
     return "left out: it knows nothing of what failed" if problems.remembers(i) else None
 
 
+def _settle_what_holds(problems: Problems, some: Sequence[int]) -> None:
+    """Settle the problems whose goals hold in their initial states."""
+    if not some:
+        return
+    roots, goals = problems.batch_of(some), [problems.goals[i] for i in some]
+    test = GoalTest(problems.model, goals, [roots.universe(p) for p in range(roots.size)], problems.margin)
+    held = test.truth(roots, torch.arange(roots.size, device=roots.device)).tolist()
+    for i in (i for i, holds in zip(some, held, strict=True) if holds):
+        end = Trail(ends=[(problems.states[i].batch, [problems.goals[i]], [0])])
+        guesses = doubts_of(problems.model, end).sentences(0)
+        result = problems.result(i, "solved")
+        warnings = (*result.warnings, *guesses)
+        problems.found[i] = replace(result, plan=[], cost=0.0, guesses=guesses, warnings=warnings)
+
+
 def _searches(problems: Problems, some: Sequence[int], allowed: Allowed, sure: bool) -> dict[int, RuleSearch]:
     """The searches of some problems, whose states are read together."""
     started = monotonic()
-    batches = [problems.states[i].batch for i in some]
-    objects = [batch.universe(0).types for batch in batches]
-    values = [problems.candidates(i).values for i in some]
-    goals = [problems.goals[i] for i in some]
-    compilations = Compilations(problems.model, objects, goals, batches, values, sure=sure)
-    share = (monotonic() - started) / len(some)
+    compilations = _compiled(problems, some, sure)
+    share = (monotonic() - started) / max(1, len(some))
     found = {i: RuleSearch(problems, i, compilations, place, allowed, sure) for place, i in enumerate(some)}
     for own in found.values():
         own.phases["rules"] += share
     return found
 
 
-def _hold(problems: Problems, some: Sequence[int]) -> Sequence[bool]:
-    """Which goals hold in their initial states."""
-    if not some:
-        return ()
-    states, goals = [problems.states[i] for i in some], [problems.goals[i] for i in some]
-    return hold_at_first(problems.model, states, goals, problems.margin)
+def _compiled(problems: Problems, some: Sequence[int], sure: bool) -> Compilations:
+    """What makes the tasks of some problems."""
+    batches = [problems.states[i].batch for i in some]
+    objects = [batch.universe(0).types for batch in batches]
+    values = [problems.candidates(i).values for i in some]
+    goals = [problems.goals[i] for i in some]
+    return Compilations(problems.model, objects, goals, batches, values, sure=sure)
 
 
-def _nothing_to_do(problems: Problems, i: int, guesses: tuple[str, ...]) -> Result:
-    result = problems.result(i, "solved")
-    return replace(result, plan=[], cost=0.0, guesses=guesses, warnings=(*result.warnings, *guesses))
+def _plans(searches: Mapping[int, RuleSearch], threads: int | None) -> dict[int, list[Step]]:
+    """What the rules say reaches the goals, of the problems that have such plans.
 
-
-def _accept(
-    problems: Problems, searches: Mapping[int, RuleSearch], plans: Mapping[int, list[Step]]
-) -> dict[int, list[Step]]:
-    """Settle the problems whose plans the model accepts; of the others, plans by corrected rules.
-
-    Whether goals held at first is asked together with whether plans reach them.
+    So many are searched at a time as there are ``threads``, where they can be searched together.
     """
-    now, trail, again = monotonic(), Trail(), {}
+    # Those with one goal after each other: templates keep a few goals.
+    order = {goal: number for number, goal in enumerate(dict.fromkeys(s.goal for s in searches.values()))}
+    ordered = sorted(searches, key=lambda i: order[searches[i].goal])
+    posed = {i: one for i in ordered if (one := searches[i].posed()) is not None}
+    found = {i: searches[i].find() for i in searches if i not in posed}
+    if posed:
+        now = monotonic()
+        per_effect = searches[ordered[0]].compilations.per_effect
+        each = [one.draft for one in posed.values()]
+        solved = search_many(each, SCHEDULE, per_effect=per_effect, threads=threads)
+        share = (monotonic() - now) / len(posed)
+        for (i, one), outcome in zip(posed.items(), solved, strict=True):
+            found[i] = searches[i].take(outcome, one, share)
+    return {i: plan for i in searches if (plan := found[i]) is not None}
+
+
+def _refused(
+    problems: Problems, searches: Mapping[int, RuleSearch], plans: Mapping[int, list[Step]]
+) -> list[int]:
+    """Settle the problems whose plans the model accepts; those whose rules were corrected for others."""
+    now, trail, again = monotonic(), Trail(), []
     with problems.budget.grace().running():
-        failed, said = problems.replayed(range(len(problems.goals)), plans, trail, at_first=True)
+        failed, said = problems.replayed(range(len(problems.goals)), plans, trail)
         paid = paid_for(problems.model, trail) if problems.costs else {}
     share = (monotonic() - now) / len(plans)
     for number, (i, plan) in enumerate(plans.items()):
         own, longest = searches[i], problems.options.max_depth
         own.phases["replay"] += share
-        if number in trail.held_at_first:
-            problems.found[i] = _nothing_to_do(problems, i, said.get(i, ()))
-        elif longest is not None and len(plan) > longest:
+        if longest is not None and len(plan) > longest:
             own.why = "plans by the rules are longer than `max_depth`"
         elif failed.get(i, "a limit was reached") is None:
             cost = paid.get(number, 0.0) if problems.costs else float(len(plan))
@@ -145,9 +160,17 @@ def _accept(
             warnings = (*result.warnings, *guesses)
             found = replace(result, refinements=own.refinements, warnings=warnings, guesses=guesses)
             problems.found[i] = found
-        elif (other := own.refine()) is not None:
-            again[i] = other
+        elif own.refine():
+            again.append(i)
     return again
+
+
+class _Drafted(NamedTuple):
+    """A search that can be made together with others: for the engine, and in the model's own terms."""
+
+    draft: Posed
+    operators: Sequence[tuple[str, ...]]
+    values: Mapping[str, Any]
 
 
 @final
@@ -167,24 +190,22 @@ class RuleSearch:
         allowed: Allowed,
         sure: bool,
     ) -> None:
+        self.goal = problems.goals[i]
+        self.compilations = compilations
         self._sure = sure
         self._problems = problems
         self._i = i
-        self._compilations = compilations
         self._place = place
         self._allowed = allowed
         self._state = problems.states[i].batch
         self._abstraction: Abstraction | None = None
         self._operators: tuple[int, ...] = ()
-        self._is_over = False
         self.refinements = 0
         self.phases = {"rules": 0.0, "search": 0.0, "replay": 0.0}
         self.why = ""
 
     def find(self) -> list[Step] | None:
         """A plan of which the rules say that it reaches the goal; None: they know of none."""
-        if self._is_over:
-            return None
         now = monotonic()
         try:
             found = self._abstract()
@@ -207,7 +228,6 @@ class RuleSearch:
 
     def _has_none(self, status: str) -> None:
         """Remember that there is no plan by the rules, and why."""
-        self._is_over = True
         if self._sure:
             self.why = f"the rules have no plan without guesses ({status})"
             return
@@ -222,7 +242,7 @@ class RuleSearch:
     def _abstract(self) -> Abstraction:
         """The task that is searched."""
         if self._abstraction is None:
-            found = self._compilations.abstraction(self._place, read=False)
+            found = self.compilations.abstraction(self._place, read=False)
             if self._problems.costs:
                 found = found.priced(costs_of(self._problems.model, self._state, 0, found.steps))
             self._abstraction = found
@@ -246,22 +266,31 @@ class RuleSearch:
         most = self._allowed.expansions
         return None if most is None else max(0, most - self._problems.expanded([self._i])[0])
 
-    def posed(self) -> tuple[Narrowing, Mapping[str, Any]] | None:
-        """What is searched together with others, and what arguments stand for; None: it is searched alone."""
+    def posed(self) -> _Drafted | None:
+        """The same for a search together with others; None: it is searched alone."""
         if self._problems.costs or self._problems.options.trace is not None:
             return None
         now = monotonic()
         try:
-            return self._compilations.narrowing(self._place)
+            found = self.compilations.narrowing(self._place)
         except NoAbstractionError:
             return None  # which a search alone meets, too
         finally:
             self._spend("rules", now)
+        if found is None:
+            return None
+        own, values = found
+        return _Drafted(Posed(own.draft, own.goal, own.init, self._left()), own.operators, values)
 
-    @property
-    def goal(self) -> Expr:
-        """What is to hold."""
-        return self._problems.goals[self._i]
+    def take(self, found: PackedOutcome, drafted: _Drafted, seconds: float) -> list[Step] | None:
+        """The plan that was found together with others, if there is one."""
+        self.phases["search"] += seconds
+        self._problems.count(self._i, found)
+        if found.plan is None:
+            self._has_none(found.status)
+            return None
+        names = [*self._state.universe(0).types]
+        return [step_named(drafted.operators[op], names, drafted.values) for op in found.plan]
 
     @property
     def ended(self) -> str:
@@ -271,26 +300,6 @@ class RuleSearch:
         times = "1 correction" if self.refinements == 1 else f"{self.refinements} corrections"
         return f"solved after {times}" if self.refinements else "solved"
 
-    @property
-    def per_effect(self) -> bool:
-        """Whether hFF counts each conditional effect as an operator of its own."""
-        return self._compilations.per_effect
-
-    def posed_for(self, narrowing: Narrowing) -> Posed:
-        """The same, with what it may take, for the engine."""
-        return Posed(narrowing.draft, narrowing.goal, narrowing.init, self._left())
-
-    def take(
-        self, found: PackedOutcome, narrowing: Narrowing, values: Mapping[str, Any]
-    ) -> list[Step] | None:
-        """The plan that was found together with others, if there is one."""
-        self._problems.count(self._i, found)
-        if found.plan is None:
-            self._has_none(found.status)
-            return None
-        names = [*self._state.universe(0).types]
-        return [step_named(narrowing.operators[op], names, values) for op in found.plan]
-
     def _traced(self, abstraction: Abstraction) -> Trace | None:
         trace = self._problems.options.trace
         if trace is None:
@@ -298,11 +307,11 @@ class RuleSearch:
         steps = dict(zip(abstraction.task.operators, abstraction.steps, strict=True))
         return lambda nodes: trace(NamedNodes(nodes, steps))
 
-    def refine(self) -> list[Step] | None:
-        """Another plan, by corrected rules, where the model refused the last."""
+    def refine(self) -> bool:
+        """Correct the rules where the model refused the last plan; whether there is anything to correct."""
         if self.refinements == MOST_REFINEMENTS:
             self.why = f"the model and its rules still differ after {MOST_REFINEMENTS} corrections"
-            return None
+            return False
         now = monotonic()
         self._problems.ruled.add(self._i)
         self.refinements += 1
@@ -312,14 +321,10 @@ class RuleSearch:
         self._spend("replay", now)
         if not corrected:
             self.why = "the model does not what its rules say, and no single rule is wrong"
-            return None
-        problems, objects = self._problems, [self._state.universe(0).types]
-        goals, values = [problems.goals[self._i]], [problems.candidates(self._i).values]
-        self._compilations = Compilations(
-            problems.model, objects, goals, [self._state], values, sure=self._sure
-        )
-        self._place, self._abstraction, self._operators, self._is_over = 0, None, (), False
-        return find_at_once({0: self}).get(0) or self.find()
+            return False
+        self.compilations = _compiled(self._problems, [self._i], self._sure)
+        self._place, self._abstraction, self._operators = 0, None, ()
+        return True
 
     def _correct(self, state: StateBatch, step: Step | None) -> bool:
         """Correct the rules that are wrong in a state, and for a step taken there; whether any are."""
@@ -353,31 +358,3 @@ class RuleSearch:
             if not np.array_equal(believed[:n_basic], facts[:n_basic]):
                 return before, step
         return here, None
-
-
-def find_at_once(searches: Mapping[int, RuleSearch], threads: int | None = None) -> dict[int, list[Step]]:
-    """The plans of the searches that can be made together, so many at a time as there are ``threads``."""
-    # Those with one goal after each other: templates keep a few goals.
-    goals: dict[Expr, list[int]] = {}
-    for i, own in searches.items():
-        goals.setdefault(own.goal, []).append(i)
-    posed = {
-        i: together for some in goals.values() for i in some if (together := searches[i].posed()) is not None
-    }
-    if not posed:
-        return {}
-    now = monotonic()
-    solved = search_many(
-        [searches[i].posed_for(narrowing) for i, (narrowing, _) in posed.items()],
-        SCHEDULE,
-        per_effect=searches[next(iter(posed))].per_effect,
-        threads=threads,
-    )
-    share = (monotonic() - now) / len(posed)
-    found = {}
-    for (i, (narrowing, values)), one in zip(posed.items(), solved, strict=True):
-        plan = searches[i].take(one, narrowing, values)
-        searches[i].phases["search"] += share
-        if plan is not None:
-            found[i] = plan
-    return found

@@ -70,6 +70,19 @@ def test_padding_does_not_count_and_each_problem_has_its_goal():
     assert count(states, [every, "(exists (?l - lamp) (and (lit ?l) (red ?l)))"]) == [1, 1]
 
 
+@pytest.mark.parametrize("name", ["goalcount", "goalorder"])
+def test_what_is_said_of_all_values_is_one_literal(name):
+    domain = pds.parse_domain("""
+        (define (domain dials) (:types dial - object n - int64[choices=3])
+          (:predicates (n [return_type=n] ?d - dial) (up ?d - dial))
+          (:action turn :parameters (?d - dial) :effect (n::assign ?d (+ (n ?d) 1)))
+          (:action lift :parameters (?d - dial) :effect (up ?d)))
+    """)
+    state = pds.State(domain, {"dial": ["a", "b"]}, {"n": [0, 2], "up": [False, False]})
+    goal = "(and (exists (?v - n) (and (= (n a) ?v) (= (n b) ?v))) (up a))"
+    assert pds.plan(pds.Model(domain), state, goal, heuristic=name).cost == 3
+
+
 def test_plans_are_found_with_it():
     state, goal = state_of([0, 0, 0], [0, 0, 0]), "(forall (?l - lamp) (and (lit ?l) (red ?l)))"
     counted, blind = (

@@ -14,18 +14,17 @@ from pdsketch.tensor.experience import Watch
 
 
 def alone(model, state, goal, plan):
-    """At which step a plan fails, None at none, and whether its goal holds before and after."""
-    first = bool(model.holds(state, goal, crisp=True))
+    """At which step a plan fails, None at none, and whether its goal holds behind it."""
     for number, step in enumerate(plan, start=1):
         if not bool(model.applicable(state, step, crisp=True)):
-            return number, first, False
+            return number, False
         state = model.step(state, step, crisp=True)
-    return None, first, bool(model.holds(state, goal, crisp=True))
+    return None, bool(model.holds(state, goal, crisp=True))
 
 
 def replayed(model, states, goals, plans):
     trail, verdicts = Trail(), Verdicts()
-    PlanReplay(model, False, NO_MARGIN, at_first=True).run(states, goals, plans, trail, verdicts)
+    PlanReplay(model, False, NO_MARGIN).run(states, goals, plans, trail, verdicts)
     return trail, verdicts
 
 
@@ -42,9 +41,8 @@ def test_plans_replayed_together_are_plans_taken_step_by_step(sample, data):
     except Error:
         assume(False)
     states = [state] * len(goals)
-    trail, verdicts = replayed(model, states, goals, plans)
-    for i, (failed, first, last) in enumerate(expected):
-        assert (i in trail.held_at_first) == first
+    _, verdicts = replayed(model, states, goals, plans)
+    for i, (failed, last) in enumerate(expected):
         assert (verdicts[i] is None) == last
         assert (failed is not None) == (f"step {failed} of" in (verdicts[i] or ""))
 
@@ -89,7 +87,7 @@ def test_effects_are_asked_only_where_the_precondition_holds(corridor):
     trail, verdicts = replayed(model, states, goals, plans)
     assert "step 1 of the plan, ('fling', 'a'), is not applicable" in verdicts[0]
     assert "step 1 of the plan, ('push', 'a'), is not applicable" in verdicts[2]
-    assert (verdicts[1], verdicts[3], trail.held_at_first) == (None, None, {2})
+    assert (verdicts[1], verdicts[3]) == (None, None)
     assert [(steps, owners) for _, steps, owners in trail.moves] == [
         ([("fling", "a"), ("push", "a")], [1, 3]),
         ([("push", "a")], [3]),

@@ -16,7 +16,6 @@ from pdsketch.search.latent.proposals import (
     Proposals,
     SamplingRelation,
     propose,
-    propose_along,
     relations_in,
     same_type,
 )
@@ -72,7 +71,7 @@ class CandidateSource:
         pool = [*made.items(), *((type_, values) for _, _, type_, values in sampled)]
         proposed: list[Proposal] = []
         if self._relations and number == 0:
-            proposed = propose_along(self._model, self._state, self._relations, pool)
+            proposed = propose(self._model, self._state, self._relations, pool, 0, along=True)
         elif self._relations or self._others:
             pool += [(t, _given(self._model, self._state, t)) for t in self._types]
             relations = [*self._relations, *self._others]

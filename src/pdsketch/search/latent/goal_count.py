@@ -17,7 +17,6 @@ from typing import Final, final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from pdsketch.core import Bools, Floats
@@ -28,6 +27,7 @@ from pdsketch.lang import (
     Each,
     Expr,
     Logic,
+    Object,
     ObjectType,
     Quantified,
     Variable,
@@ -37,29 +37,23 @@ from pdsketch.lang import (
     walk,
 )
 from pdsketch.search.latent.heuristics import NeverInfinite, Searched
-from pdsketch.search.latent.margin import Margin
+from pdsketch.search.latent.margin import SOFT, Margin
 from pdsketch.search.latent.proposals import can_sample, name_of, pairs_in
-from pdsketch.tensor import Model, StateBatch
-
-Ints = NDArray[np.int64]
+from pdsketch.tensor import CRISP, Model, Run, StateBatch
 
 NEVER: Final = 1e6
 """What it counts for where there is nothing to choose from; finite, since it proves nothing."""
 
-# The form of a goal: how its literals are joined and quantified, apart from which literals they are.
-#
-# Goals that differ in their predicates alone (a *red* block in the box, a *blue* one) have one form, so that
-# their literals are counted together.
+# A goal as what counts of it: literals, joined and quantified.
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """An atom or its negation; its ``variables`` stand for the goal's variables number ``axes``."""
+    """An atom or its negation, among the variables that are bound around it."""
 
     atom: Expr
-    variables: tuple[Variable, ...]
-    axes: tuple[int, ...]
+    around: tuple[Variable, ...]
     wanted: bool
 
 
@@ -69,52 +63,31 @@ Orders = Callable[[Sequence[tuple[Expr, bool]]], frozenset[tuple[int, int]]]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Leaf:
-    """The literal number ``slot``."""
-
-    slot: int
-    axes: tuple[int, ...]
-    wanted: bool
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class JoinedParts:
     """Parts that are all wanted, or one of which is; ``orders``: part j has to wait for part i."""
 
     all_: bool
-    parts: tuple[Shape, ...]
+    parts: tuple[Part, ...]
     orders: frozenset[tuple[int, int]] = frozenset()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A part for all objects of some types, or for one; its variables begin with number ``first``."""
+    """A part for all objects of some types, or for one."""
 
     all_: bool
-    first: int
     types: tuple[ObjectType, ...]
-    body: Shape
+    body: Part
 
 
-Shape = Leaf | JoinedParts | Over
+Part = Literal | JoinedParts | Over
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class GoalForm:
-    """A goal's shape, and its literals in the order of their slots."""
+def part_of(goal: Expr, orders: Orders | None = None) -> Part:
+    """A goal with negations at its atoms; ``orders`` says which literals wait for others."""
 
-    shape: Shape
-    literals: tuple[Literal, ...]
-
-
-def form_of(goal: Expr, orders: Orders | None = None) -> GoalForm:
-    """The form of a goal, with negations at its atoms; ``orders`` says which literals wait for others."""
-    literals: list[Literal] = []
-
-    def visit(expr: Expr, bound: tuple[Variable, ...], wanted: bool) -> Shape:
+    def visit(expr: Expr, bound: tuple[Variable, ...], wanted: bool) -> Part:
         match expr:
             case Logic(op="not", args=(negated,)):
                 return visit(negated, bound, not wanted)
@@ -123,20 +96,23 @@ def form_of(goal: Expr, orders: Orders | None = None) -> GoalForm:
                 return join(parts, bound, all_=not wanted)
             case Logic(op=op, args=args) if args:
                 return join([(part, wanted) for part in args], bound, all_=(op == "and") == wanted)
-            case Quantified(op=op, variables=own, body=body):
-                types = tuple(v.type for v in own if isinstance(v.type, ObjectType))
-                inner = visit(body, (*bound, *own), wanted)
-                return Over((op == "forall") == wanted, len(bound), types, inner)
+            case Quantified(op=op, variables=own, body=body) if types := _objects(own):
+                return Over((op == "forall") == wanted, types, visit(body, (*bound, *own), wanted))
             case _:
-                literals.append(_literal(expr, bound, wanted))
-                return Leaf(len(literals) - 1, literals[-1].axes, wanted)
+                return Literal(expr, bound, wanted)
 
-    def join(parts: Sequence[tuple[Expr, bool]], bound: tuple[Variable, ...], *, all_: bool) -> Shape:
+    def join(parts: Sequence[tuple[Expr, bool]], bound: tuple[Variable, ...], *, all_: bool) -> Part:
         flat = _together(_flattened(parts), len(bound)) if all_ else list(parts)
         waiting = frozenset[tuple[int, int]]() if orders is None or not all_ else orders(flat)
         return JoinedParts(all_, tuple(visit(part, bound, wanted) for part, wanted in flat), waiting)
 
-    return GoalForm(visit(goal, (), True), tuple(literals))
+    return visit(goal, (), True)
+
+
+def _objects(variables: Sequence[Variable]) -> tuple[ObjectType, ...]:
+    """The types of variables over objects; none where some are over values: these are not counted."""
+    types = tuple(v.type for v in variables if isinstance(v.type, ObjectType))
+    return types if len(types) == len(variables) else ()
 
 
 def _flattened(parts: Sequence[tuple[Expr, bool]]) -> list[tuple[Expr, bool]]:
@@ -158,29 +134,18 @@ def _together(parts: Sequence[tuple[Expr, bool]], depth: int) -> list[tuple[Expr
     found: list[tuple[Expr, bool]] = []
     groups: dict[ObjectType, list[Expr]] = {}
     for part, wanted in parts:
-        if not isinstance(part, Quantified) or (part.op == "forall") != wanted:
+        types = _objects(part.variables) if isinstance(part, Quantified) else ()
+        if not types or (part.op == "forall") != wanted:
             found.append((part, wanted))
             continue
         first, *rest = part.variables
-        assert isinstance(first.type, ObjectType)
         body = replace(part, variables=tuple(rest)) if rest else part.body
-        body = substitute(body, {first.name: Variable(f"?{depth}@all", first.type)})
-        groups.setdefault(first.type, []).append(body if wanted else Logic("not", (body,)))
+        body = substitute(body, {first.name: Variable(f"?{depth}@all", types[0])})
+        groups.setdefault(types[0], []).append(body if wanted else Logic("not", (body,)))
     for type_, bodies in groups.items():
         body = bodies[0] if len(bodies) == 1 else Logic("and", tuple(bodies))
         found.append((Quantified("forall", (Variable(f"?{depth}@all", type_),), body), True))
     return found
-
-
-def _literal(atom: Expr, bound: tuple[Variable, ...], wanted: bool) -> Literal:
-    """The atom with names for its variables that are the same in all goals."""
-    free = set(free_variables(atom))
-    # An inner variable hides an outer one of the same name.
-    last = {v.name: i for i, v in enumerate(bound) if v.name in free}
-    axes = tuple(sorted(last.values()))
-    variables = tuple(Variable(f"?{rank}@", bound[axis].type) for rank, axis in enumerate(axes))
-    named = {bound[axis].name: variable for axis, variable in zip(axes, variables, strict=True)}
-    return Literal(substitute(atom, named), variables, axes, wanted)
 
 
 @final
@@ -269,106 +234,67 @@ def _spoils(written: frozenset[Apply], changed: Apply, other: _Reads) -> bool:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Problems whose goals have one shape: which they are, and the literals of each."""
-
-    shape: Shape
-    literals: dict[int, tuple[Literal, ...]]
-
-
-@final
 class GoalCount(NeverInfinite):
     """The least number of literals to be made true; by a margin where the goal must hold by one."""
 
     def __init__(self, searched: Searched, *, ordered: bool = False) -> None:
         self._model, self._margin = searched.model, searched.margin
         orders = reasonable_orders(searched.model) if ordered else None
-        groups: dict[Shape, _Group] = {}
+        owners: dict[Expr, list[int]] = {}
         for problem, goal in enumerate(searched.goals):
-            form = form_of(goal, orders)
-            groups.setdefault(form.shape, _Group(form.shape, {})).literals[problem] = form.literals
-        self._groups = list(groups.values())
-        analysis = searched.model.domain.analysis
-        self.reads = frozenset[str]().union(*map(analysis.reads, searched.goals))
+            owners.setdefault(goal, []).append(problem)
+        self._goals = [(goal, part_of(goal, orders), own) for goal, own in owners.items()]
+        self.reads = frozenset[str]().union(*map(searched.model.domain.analysis.reads, owners))
 
     def values(self, batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:
         """An estimate for each state."""
-        found = np.zeros(len(goals))
+        found, owners = np.zeros(len(goals)), problems.cpu().numpy()
         narrow = batch.with_tensors({n: t for n, t in batch.tensors.items() if n in self.reads})
-        for group in self._groups:
-            member = np.isin(problems.cpu().numpy(), list(group.literals))
-            if member.any():
-                rows = np.flatnonzero(member)
-                own = narrow if member.all() else narrow.select(torch.from_numpy(rows).to(batch.device))
-                counted = _Count(self._model, self._margin, own, problems.cpu().numpy()[rows], group)
-                found[rows] = counted.of(group.shape, 0).double().cpu().numpy()
+        shared = self._model.engine.open(narrow)
+        for goal, part, own in self._goals:
+            rows = np.flatnonzero(np.isin(owners, own))
+            if not len(rows):
+                continue
+            places = None if len(rows) == batch.size else torch.from_numpy(rows).to(batch.device)
+            run = shared  # atoms of several goals are evaluated once
+            if places is not None and any(isinstance(node, Object) for node in walk(goal)):
+                run, places = self._model.engine.open(narrow.select(places)), None  # others may lack these
+            found[rows] = _Count(self._model, self._margin, run, places).of(part).double().cpu().numpy()
         return np.where(goals, 0.0, np.maximum(found, 1.0))
 
 
 @final
 class _Count:
-    """What counts in a batch of states, whose goals have one shape. Atoms are evaluated once each."""
+    """What counts in the states of a ``run``, or in some of them (``places``)."""
 
-    def __init__(
-        self, model: Model, margin: Margin, batch: StateBatch, problems: Ints, group: _Group
-    ) -> None:
-        self._model, self._margin, self._batch, self._group = model, margin, batch, group
-        self._slots: list[Tensor | None] = [None] * len(next(iter(group.literals.values())))
-        used: dict[Literal, dict[int, list[int]]] = {}
-        for problem in np.unique(problems).tolist():
-            for slot, literal in enumerate(group.literals[problem]):
-                used.setdefault(literal, {}).setdefault(slot, []).append(problem)
-        for literal, slots in used.items():
-            self._evaluate(literal, slots, problems)
+    def __init__(self, model: Model, margin: Margin, run: Run, places: Tensor | None) -> None:
+        self._model, self._margin, self._run, self._places = model, margin, run, places
+        self._batch = run.batch if places is None else run.batch.select(places)
 
-    def _evaluate(self, literal: Literal, slots: dict[int, list[int]], problems: Ints) -> None:
-        """Whether a literal is false, put into its slots for the states that have it there."""
-        batch = self._batch
-        at = {slot: np.flatnonzero(np.isin(problems, members)) for slot, members in slots.items()}
-        rows = np.unique(np.concatenate(list(at.values())))
-        everywhere = len(rows) == batch.size
-        some = batch if everywhere else batch.select(_index(rows, batch))
-        false = self._false(literal, some)
-        for slot, own in at.items():
-            if len(own) == batch.size:
-                self._slots[slot] = false
-                continue
-            table = self._slots[slot]
-            if table is None:
-                table = self._slots[slot] = false.new_zeros(batch.size, *false.shape[1:])
-            places = own if everywhere else np.searchsorted(rows, own)
-            table[_index(own, batch)] = false.index_select(0, _index(places, batch))
-
-    def _false(self, literal: Literal, batch: StateBatch) -> Tensor:
-        """1 where a literal is false, else 0, over the objects that its variables stand for."""
-        truth = self._margin.table(self._model, batch, literal.atom, literal.variables)
-        if truth.dtype == torch.bool:
-            return (truth != literal.wanted).float()
-        return (~self._margin.clears(truth if literal.wanted else 1 - truth)).float()
-
-    def of(self, shape: Shape, depth: int) -> Tensor:
-        """What counts of a part, over the ``depth`` variables around it: ``[state, *variables]``."""
-        match shape:
-            case Leaf(slot, axes, _):
-                table = self._slots[slot]
-                assert table is not None
-                sizes = iter(table.shape[1:])
-                return table.reshape(
-                    table.shape[0], *(next(sizes) if axis in axes else 1 for axis in range(depth))
-                )
+    def of(self, part: Part) -> Tensor:
+        """What counts of a part: ``[state, *variables]``, those that are bound around it."""
+        match part:
+            case Literal():
+                return self._false(part)
             case JoinedParts(all_, parts, orders):
-                counts = [self.of(part, depth) for part in parts]
-                return _joined(_waiting(counts, orders), all_=all_)
-            case Over(all_, first, types, body):
-                return self._over_objects(self.of(body, first + len(types)), types, all_=all_)
+                return _joined(_waiting([self.of(one) for one in parts], orders), all_=all_)
+            case Over(all_, types, body):
+                return self._over_objects(self.of(body), types, all_=all_)
+
+    def _false(self, literal: Literal) -> Tensor:
+        """1 where a literal is false, else 0."""
+        logic = CRISP if self._margin.is_crisp else SOFT
+        truth = self._model.engine.table(self._run, literal.atom, literal.around, logic)
+        if self._places is not None:
+            truth = truth.index_select(0, self._places)
+        if self._margin.is_crisp:
+            return (truth.bool() != literal.wanted).float()
+        return (~self._margin.clears(truth if literal.wanted else 1 - truth)).float()
 
     def _over_objects(self, counts: Tensor, types: Sequence[ObjectType], *, all_: bool) -> Tensor:
         """The last axes, one for each variable, summed up or reduced to the least; padding does not count."""
-        batch = self._batch
         for type_ in reversed(types):
-            counts = counts.expand(*counts.shape[:-1], batch.count(type_))
-            mask = batch.mask(type_)
+            mask = self._batch.mask(type_)
             if mask is not None:
                 real = mask.reshape(-1, *[1] * (counts.dim() - 2), mask.shape[-1])
                 counts = torch.where(real, counts, 0.0 if all_ else NEVER)
@@ -376,7 +302,7 @@ class _Count:
                 counts = counts.sum(-1)
             else:
                 counts = counts.amin(-1) if counts.shape[-1] else counts.new_full(counts.shape[:-1], NEVER)
-        return counts.expand(batch.size, *counts.shape[1:])
+        return counts
 
 
 def _waiting(counts: Sequence[Tensor], orders: frozenset[tuple[int, int]]) -> list[Tensor]:
@@ -392,7 +318,3 @@ def _joined(parts: Sequence[Tensor], *, all_: bool) -> Tensor:
     for part in parts[1:]:
         found = found + part if all_ else torch.minimum(found, part)
     return found
-
-
-def _index(places: Ints, batch: StateBatch) -> Tensor:
-    return torch.from_numpy(places).to(batch.device)

@@ -19,7 +19,7 @@ from pdsketch.budget import Budget, Portions
 from pdsketch.lang import Expr, Form, ObjectType, Step, Variable, lift_objects
 from pdsketch.search.memory import Memory
 from pdsketch.search.result import Result
-from pdsketch.tensor import FuzzyLogic, Model, Node, Run, State, StateBatch, Universe, logic_of
+from pdsketch.tensor import FuzzyLogic, Model, Node, Run, StateBatch, Universe, logic_of
 
 CRISP_TRUTH: Final = 0.5
 """Above it, a blank is taken to be true."""
@@ -33,7 +33,6 @@ class Margin:
     """What the truth of goals, preconditions and gates must lie above."""
 
     confidence: float = CRISP_TRUTH
-    threads: int | None = None
 
     def of_formula(self, model: Model, expr: Expr, variables: Sequence[Variable]) -> Node | None:
         """The truth of an expression, between 0 and 1; None where two-valued truth will do."""
@@ -45,17 +44,6 @@ class Margin:
             return None
         program = model.engine.program(action, SOFT)
         return lambda run: torch.minimum(_per_instance(program.precondition(run)), program.decided(run))
-
-    def table(self, model: Model, batch: StateBatch, atom: Expr, variables: Sequence[Variable]) -> Tensor:
-        """The truth of an atom for all objects, ``[state, *variables]``: Boolean where that will do.
-
-        ``atom`` is asked of ``model`` in the states of ``batch``; its arguments are the ``variables``, in the
-        order of the axes.
-        """
-        run = model.engine.open(batch)
-        if self.is_crisp:
-            return model.engine.table(run, atom, variables).bool()
-        return model.engine.table(run, atom, variables, SOFT)
 
     def clear_steps(self, model: Model, batch: StateBatch, steps: Sequence[Step]) -> Tensor:
         """Which states' steps hold by the margin, ``[state]``."""
@@ -185,18 +173,6 @@ class GoalTest:
         if self._portions.wants(batch.size):
             self._portions.learn(batch.size, run.nbytes)
         return truth.reshape(truth.shape[0]).expand(batch.size)
-
-
-def hold_at_first(model: Model, states: Sequence[State], goals: Sequence[Expr], margin: Margin) -> list[bool]:
-    """Which goals hold in their initial states.
-
-    ``states`` and ``goals`` have an entry for each problem; ``model`` evaluates them together, and what
-    counts as true is said by ``margin``.
-    """
-    roots = StateBatch.of(states)
-    test = GoalTest(model, goals, [roots.universe(p) for p in range(roots.size)], margin)
-    held: list[bool] = test.truth(roots, torch.arange(roots.size, device=roots.device)).tolist()
-    return held
 
 
 def _group(form: Form, universes: Sequence[Universe], model: Model, margin: Margin) -> _Group:

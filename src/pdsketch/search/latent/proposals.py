@@ -264,63 +264,49 @@ Pool = Sequence[tuple[ValueType, Tensor]]
 """Values that may be given to what actions write, ``[n, *shape]`` of each type."""
 
 
-def propose_along(
-    model: Model, state: State, relations: Sequence[SamplingRelation], pool: Pool
-) -> list[Proposal]:
-    """What the relations of a goal propose at first: the surest values, in chains as the goal has them.
-
-    Where *c* shall be on *b* and *b* on *a*, places on those of *b* are proposed for *c*, and no others. What
-    can be moved may be where it is in ``state``, or at a value of the ``pool``. ``model`` fills the
-    ``relations`` with modules that can sample.
-    """
-    generator = torch.Generator().manual_seed(0)
-    last = list(zip(relations, _to_state(model, state, relations, pool, 1, generator), strict=True))
-    found: list[Proposal] = []
-    room = MOST_PROPOSED
-    for _ in relations:
-        share = max(1, room // max(1, 2 * len(last)))
-        last = [(r, _thinned(values, share)) for r, values in last]
-        room -= sum(len(values) for _, values in last)
-        found += [Proposal(r.type, values) for r, values in last]
-        if room < len(last):
-            break
-        last = [
-            (r, r.around(values, 1, generator))
-            for r in relations
-            for before, values in last
-            if r.other == before.target and same_type(r.other_type, before.type) and r.target != before.other
-        ]
-    return found
-
-
 def propose(
-    model: Model, state: State, relations: Sequence[SamplingRelation], pool: Pool, number: int
+    model: Model,
+    state: State,
+    relations: Sequence[SamplingRelation],
+    pool: Pool,
+    number: int,
+    *,
+    along: bool = False,
 ) -> list[Proposal]:
     """What relations propose in round ``number``: the surest values and, in later rounds, more around each.
 
     ``model`` fills the ``relations`` with modules that can sample. First to values of ``state`` and of the
     ``pool``, more of them the higher the ``number`` is, then in chains to what was proposed, as far as there
-    is room.
+    is room. With ``along``, chains are those of a goal: where *c* shall be on *b* and *b* on *a*, places on
+    those of *b* are proposed for *c*, and no others.
     """
     generator = torch.Generator().manual_seed(number)
-    apart = list({(r.name, r.argument, r.other): r for r in relations}.values())
-    rooted = _to_state(model, state, apart, pool, number + 1, generator)
-    last = [(r.type, values) for r, values in zip(apart, rooted, strict=True)]
+    roots, chained, links = relations, relations, len(relations)
+    if not along:
+        roots = list({(r.name, r.argument, r.other): r for r in relations}.values())
+        chained = list({(r.name, r.argument): r for r in relations}.values())
+        links = FIRST_LINKS + number
+    last = list(zip(roots, _to_state(model, state, roots, pool, number + 1, generator), strict=True))
     found: list[Proposal] = []
-    lifted = {(r.name, r.argument): r for r in relations}.values()
     room = MOST_PROPOSED
-    for _ in range(FIRST_LINKS + number):
-        last = [(type_, _thinned(values, max(1, room // (2 * len(last))))) for type_, values in last]
+    for _ in range(links):
+        last = [(r, _thinned(values, max(1, room // (2 * len(last))))) for r, values in last]
         room -= sum(len(values) for _, values in last)
-        found += [Proposal(type_, values) for type_, values in last]
-        if room < len(last) * len(lifted):
+        found += [Proposal(r.type, values) for r, values in last]
+        if room < len(chained):
             break
         last = [
-            (r.type, r.around(torch.cat(own), 1, generator))
-            for r in lifted
-            if (own := [values for type_, values in last if same_type(type_, r.other_type)])
+            (r, r.around(torch.cat(own), 1, generator))
+            for r in chained
+            if (own := [values for before, values in last if _follows(r, before, along)])
         ]
     return found
+
+
+def _follows(relation: SamplingRelation, before: SamplingRelation, along: bool) -> bool:
+    """Whether what one relation proposes is a root for another: of the same thing, if ``along`` a goal."""
+    same = relation.other == before.target and relation.target != before.other
+    return same_type(relation.other_type, before.type) and (same or not along)
 
 
 def _to_state(

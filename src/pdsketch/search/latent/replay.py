@@ -36,13 +36,11 @@ Verdicts = dict[int, str | None]
 class Trail:
     """What plans passed through: states with the step taken there, and states with the goal that holds.
 
-    Each comes with the places of the plans that its states belong to. ``held_at_first`` are plans whose goals
-    hold before their first step, if that was asked for; these states are ends, too, with -1 - the place.
+    Each comes with the places of the plans that its states belong to.
     """
 
     moves: list[Part[Step]] = field(default_factory=list)
     ends: list[Part[Expr]] = field(default_factory=list)
-    held_at_first: set[int] = field(default_factory=set)
 
 
 @final
@@ -51,13 +49,12 @@ class PlanReplay:
     """Takes the steps of plans in the model, those of many plans side by side.
 
     With ``snap``, floats are rounded to their codes after each step; what counts as true is said by
-    ``margin``. ``at_first``: goals are asked for before the first step, too.
+    ``margin``.
     """
 
     model: Model
     snap: bool
     margin: Margin
-    at_first: bool = False
 
     def run(
         self,
@@ -75,7 +72,7 @@ class PlanReplay:
         """
         left = list(range(len(plans)))
         number = 0
-        start = batch = StateBatch.of(states) if states else None
+        batch = StateBatch.of(states) if states else None
         budget = current()
         while left and batch is not None:
             budget.check()
@@ -99,20 +96,11 @@ class PlanReplay:
             if after is not None:
                 trail.moves.append((_some(batch, going), [steps[place] for place in going], left))
                 batch = _snapped(self.model, after) if self.snap else after
-        parts = [*trail.ends]
-        if self.at_first and start is not None:
-            parts.append((start, list(goals), [-1 - i for i in range(start.size)]))
-        for ends in gathered(parts):
+        for ends in gathered(trail.ends):
             budget.check()
             there, wanted, done = joined(ends)
-            for row, (i, holds) in enumerate(zip(done, self._held(there, wanted), strict=True)):
-                if i >= 0:
-                    verdicts[i] = None if holds else _MISSED
-                elif holds:
-                    trail.held_at_first.add(-1 - i)
-                    trail.ends.append(
-                        (there.select(torch.tensor([row], device=there.device)), [wanted[row]], [i])
-                    )
+            for i, holds in zip(done, self._held(there, wanted), strict=True):
+                verdicts[i] = None if holds else _MISSED
 
     def _advanced(self, batch: StateBatch, steps: Sequence[Step]) -> tuple[list[bool], StateBatch | None]:
         """Which of the steps can be taken, and the states after those, in their order; None: none can."""
@@ -218,21 +206,19 @@ def looked_at(
     snap: bool,
     trail: Trail,
     margin: Margin,
-    at_first: bool = False,
 ) -> tuple[Verdicts, dict[int, tuple[str, ...]]]:
     """Why each plan fails when it is replayed (None: it does not), and what is to be said of it.
 
     The ``plans`` lead from ``states`` to ``goals``, and are followed side by side in ``model``; what counts
     as true is said by ``margin``, and with ``snap`` floats are rounded after each step. States on the way are
-    left in ``trail``. A plan that no time was left for has no verdict. ``at_first``: the trail says which
-    goals held before.
+    left in ``trail``. A plan that no time was left for has no verdict.
     """
     verdicts = Verdicts()
     said: dict[int, tuple[str, ...]] = dict.fromkeys(range(len(plans)), (_NOT_LOOKED_AT,))
     with suppress_limits(), pardoning():
-        PlanReplay(model, snap, margin, at_first).run(states, goals, plans, trail, verdicts)
-        watch, first = doubts_of(model, trail), trail.held_at_first
-        said = {n: watch.sentences(-1 - n if n in first else n) for n in range(len(plans))}
+        PlanReplay(model, snap, margin).run(states, goals, plans, trail, verdicts)
+        watch = doubts_of(model, trail)
+        said = {n: watch.sentences(n) for n in range(len(plans))}
     return verdicts, said
 
 
