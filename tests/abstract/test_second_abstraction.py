@@ -9,7 +9,7 @@ from tests.heuristics.tasks import make_task
 import pdsketch as pds
 from pdsketch.abstract.abstraction import Abstraction
 from pdsketch.cli.main import main
-from pdsketch.heuristics.names import NAMES
+from pdsketch.heuristics import NAMES
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.rewrite import conjuncts, lift_objects
 from pdsketch.search.heuristics import MODEL_HEURISTICS, over

@@ -13,10 +13,10 @@ plan. ``add`` and ``ff`` also name preferred operators.
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Collection
+from typing import Final, final
 
-from pdsketch.heuristics.names import unknown_heuristic
-from pdsketch.lang import dataclass
+from pdsketch.lang import Error, dataclass, did_you_mean, error
 
 
 @final
@@ -29,17 +29,31 @@ class Heuristic:
     relaxed: bool
 
 
-HEURISTICS = {
+HEURISTICS: Final = {
     heuristic.name: heuristic
     for heuristic in (
-        Heuristic("blind", admissible=True, relaxed=False),
-        Heuristic("goalcount", admissible=False, relaxed=False),
-        Heuristic("max", admissible=True, relaxed=True),
-        Heuristic("add", admissible=False, relaxed=True),
         Heuristic("ff", admissible=False, relaxed=True),
+        Heuristic("add", admissible=False, relaxed=True),
+        Heuristic("max", admissible=True, relaxed=True),
         Heuristic("lmcut", admissible=True, relaxed=True),
+        Heuristic("goalcount", admissible=False, relaxed=False),
+        Heuristic("blind", admissible=True, relaxed=False),
     )
 }
+
+NAMES: Final = tuple(HEURISTICS)
+"""The default first."""
+
+
+def unknown_heuristic(name: object, known: Collection[str], whose: str) -> Error:
+    """The error that lists the heuristics that are known ("for problems", "for models")."""
+    listed = ", ".join(f"`{other}`" for other in known)
+    shown = name if isinstance(name, str) else f"of the type {type(name).__name__}"
+    return error(
+        "unknown-heuristic",
+        f"there is no heuristic `{shown}` for {whose}; known are {listed}",
+        help=did_you_mean(str(name), known),
+    )
 
 
 def find_heuristic(name: object) -> Heuristic:

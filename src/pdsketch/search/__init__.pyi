@@ -6,9 +6,9 @@ from pdsketch.search.heuristics import (
     heuristics_help as heuristics_help,
     model_heuristics_help as model_heuristics_help,
 )
+from pdsketch.search.latent.candidates import Proposals as Proposals
 from pdsketch.search.latent.heuristics import NeverInfinite as NeverInfinite, Searched as Searched
-from pdsketch.search.latent.proposals import Proposals as Proposals
-from pdsketch.search.latent.risk import likeliest_step as likeliest_step
+from pdsketch.search.latent.stage import likeliest_step as likeliest_step
 from pdsketch.search.memory import Memory as Memory, SkillRates as SkillRates
 from pdsketch.search.options import (
     MODEL_SEARCHES as MODEL_SEARCHES,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, final, get_arg
 
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.heuristics import NAMES, unknown_heuristic
-from pdsketch.lang import dataclass, did_you_mean, error
+from pdsketch.lang import Domain, ValueType, dataclass, did_you_mean, error
 from pdsketch.options import Check, at_least, checked, not_negative, number, one_of, option
 from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic, given_heuristic
 from pdsketch.search.result import SearchProgress, Trace
@@ -193,6 +193,61 @@ def model_options(**given: Any) -> PlanOptions:
     options = replace(options, heuristic=given_heuristic(options.heuristic))
     find_model_heuristic(options.heuristic)
     return options
+
+
+def options_for(domain: Domain, given: Mapping[str, Any]) -> PlanOptions:
+    """The same, checked against a model's domain, too."""
+    options = model_options(**given)
+    generators = generators_of(domain, options.generators)
+    return replace(options, generators=generators, samplers=samplers_of(domain, options.samplers))
+
+
+def generators_of(domain: Domain, given: Mapping[str, Generator]) -> dict[str, Generator]:
+    """The generators by the name of their type, in lower case as the domain has it."""
+    named = _functions(given, "generator", "value types")
+    for name in named:
+        if name not in domain.value_types:
+            raise error(
+                "unknown-type",
+                f"a generator is given for `{name}`, and the domain has no such value type",
+                help=did_you_mean(name, domain.value_types),
+            )
+    return named
+
+
+def samplers_of(domain: Domain, given: Mapping[str, Sampler]) -> dict[str, Sampler]:
+    """The samplers by action and parameter, ``move-to.?p``, in lower case as the domain has them."""
+    known = [
+        f"{action.name}.{parameter.name}"
+        for action in domain.actions.values()
+        for parameter in action.parameters
+        if isinstance(parameter.type, ValueType)
+    ]
+    named = {}
+    for name, sampler in _functions(given, "sampler", "parameters of actions").items():
+        action, dot, parameter = name.partition(".")
+        full = f"{action}{dot}{parameter if parameter.startswith('?') else f'?{parameter}'}"
+        if full not in known:
+            listed = f"it has {', '.join(known)}" if known else "its actions take no values"
+            raise error(
+                "unknown-parameter",
+                f"a sampler is given for `{name:.60}`, and the domain has no such value parameter",
+                help=did_you_mean(full, known) or listed,
+            )
+        named[full] = sampler
+    return named
+
+
+def _functions(given: Mapping[str, Any], what: str, places: str) -> dict[str, Any]:
+    """Functions by their names, in lower case; ``what`` they are, and of which ``places``."""
+    if not isinstance(given, Mapping):
+        found = type(given).__name__
+        raise error("bad-generator", f"`{what}s` maps {places} to functions, and is a {found}")
+    for name, function in given.items():
+        if not callable(function):
+            found = type(function).__name__
+            raise error("bad-generator", f"the {what} of `{name}` is a {found}, and no function")
+    return {str(name).lower(): function for name, function in given.items()}
 
 
 def _check_search(name: object, known: Collection[str], whose: str) -> None:

@@ -29,10 +29,11 @@ from pdsketch.budget import MEGABYTE, Budget, LimitError
 from pdsketch.lang import Error, Expr, dataclass, error
 from pdsketch.search.latent.engine import LatentOutcome
 from pdsketch.search.latent.instances import TOO_MANY
-from pdsketch.search.latent.margin import CRISP_TRUTH, confidences_of, lowered, share_of
-from pdsketch.search.latent.options import LIMITS, budget_of, options_for, status_of
+from pdsketch.search.latent.limits import LIMITS, budget_of, status_of
+from pdsketch.search.latent.margin import CRISP_TRUTH
 from pdsketch.search.latent.reasons import ending
 from pdsketch.search.latent.stage import search_in_model
+from pdsketch.search.options import options_for
 from pdsketch.search.problems import Allowed, Problems
 from pdsketch.search.result import Result, StageReport
 from pdsketch.search.rules import search_by_rules, search_by_sure_rules
@@ -195,7 +196,7 @@ def plan_models(
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")
     started = time.monotonic()
-    options = options_for(model, given)
+    options = options_for(model.domain, given)
     with budget_of(model, options).running() as budget:
         listed = checked_states(model, states)
         if not listed:
@@ -203,16 +204,18 @@ def plan_models(
         wanted = checked_goals(model, listed, goals)
         with torch.inference_mode():
             found: dict[int, Result] = {}
-            for level in confidences_of(options.confidence):
+            # The confidence that is asked for, half as far from 0.5, and 0.5.
+            asked = options.confidence
+            for level in dict.fromkeys((asked, (asked + CRISP_TRUTH) / 2, CRISP_TRUTH)):
                 left = [i for i in range(len(listed)) if i not in found]
-                with share_of(budget, level).running() as share:
+                with _part_of(budget, 1.0 if level == CRISP_TRUTH else 0.5).running() as share:
                     some = [listed[i] for i in left], [wanted[i] for i in left]
                     memories = tuple(options.memories[i] for i in left) if options.memories else ()
                     own = replace(options, confidence=level, memories=memories)
                     results = _planned(Problems(model, *some, own, started, share)) if left else []
                 for i, result in zip(left, results, strict=True):
                     if result.solved or level == CRISP_TRUTH:
-                        found[i] = lowered(result, options.confidence, level)
+                        found[i] = _lowered(result, asked, level)
             return [found[i] for i in range(len(listed))]
 
 
@@ -229,3 +232,14 @@ def _planned(problems: Problems) -> list[Result]:
         for i in problems.open:
             problems.found[i] = replace(problems.result(i, status), best=[], reasons=reasons)
     return problems.results()
+
+
+def _lowered(result: Result, wanted: float, level: float) -> Result:
+    """A result with a warning where its plan holds by less than was asked for."""
+    if not result.solved or level >= wanted:
+        return result
+    said = (
+        f"no plan was found whose goal, preconditions and gates hold with a truth above {wanted:g}: "
+        f"those of this one hold with a truth above {level:g}"
+    )
+    return replace(result, warnings=(*result.warnings, said))

@@ -10,7 +10,6 @@ import torch
 import pdsketch as pds
 from pdsketch.budget import MEGABYTE, Budget, OutOfMemoryError, OutOfTimeError
 from pdsketch.search import UntrainedWarning
-from pdsketch.search.latent.margin import CRISP_TRUTH, share_of
 from pdsketch.search.strategy import PORTFOLIO, STRATEGIES, _part_of
 
 TILES = """
@@ -308,15 +307,13 @@ def test_goals_over_blanks_that_were_never_trained_are_warned_of_by_name(given):
     assert any("`derived::good::f`, which was never trained" in said for said in result.warnings)
 
 
-def test_a_stage_and_a_level_get_their_share_of_what_is_left_and_no_more():
+def test_a_stage_gets_its_share_of_what_is_left_and_no_more():
     taken = 0.0
     budget = Budget(10.0, 100.0, clock=lambda: 0.0, meter=lambda: taken)
     taken = 20.0 * MEGABYTE  # so that 80 are left
     half = _part_of(budget, 0.5)
     assert (half.left(), half.memory / MEGABYTE) == (5.0, 40.0)
     assert _part_of(budget, 1.0) is budget
-    assert share_of(budget, 0.9).left() == 5.0
-    assert share_of(budget, CRISP_TRUTH).left() == 10.0
     assert _part_of(Budget(), 0.5).left() == float("inf")
 
 

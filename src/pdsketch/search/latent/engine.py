@@ -29,8 +29,8 @@ from pdsketch.budget import current
 from pdsketch.lang import Step
 from pdsketch.search.latent.frontier import Frontier, grown
 from pdsketch.search.latent.heuristics import Order, StateHeuristic
+from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.margin import GoalTest
-from pdsketch.search.latent.options import LIMITS, status_of
 from pdsketch.search.latent.space import Children, Space, joined
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.result import Fate, Outcome, SearchNode, SearchProgress, Status

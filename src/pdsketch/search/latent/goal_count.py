@@ -36,9 +36,9 @@ from pdsketch.lang import (
     unfold_all,
     walk,
 )
+from pdsketch.search.latent.candidates import can_sample, name_of, pairs_in
 from pdsketch.search.latent.heuristics import NeverInfinite, Searched
 from pdsketch.search.latent.margin import SOFT, Margin
-from pdsketch.search.latent.proposals import can_sample, name_of, pairs_in
 from pdsketch.tensor import CRISP, Model, Run, StateBatch
 
 NEVER: Final = 1e6
@@ -134,8 +134,11 @@ def _together(parts: Sequence[tuple[Expr, bool]], depth: int) -> list[tuple[Expr
     found: list[tuple[Expr, bool]] = []
     groups: dict[ObjectType, list[Expr]] = {}
     for part, wanted in parts:
-        types = _objects(part.variables) if isinstance(part, Quantified) else ()
-        if not types or (part.op == "forall") != wanted:
+        if not isinstance(part, Quantified) or (part.op == "forall") != wanted:
+            found.append((part, wanted))
+            continue
+        types = _objects(part.variables)
+        if not types:
             found.append((part, wanted))
             continue
         first, *rest = part.variables

@@ -16,7 +16,7 @@ from pdsketch.heuristics import EngineEvaluator, Evaluator
 from pdsketch.lang import Expr
 from pdsketch.search.latent.instances import Candidates, costs_of
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
-from pdsketch.search.latent.undecided import decides_nothing, known_blanks
+from pdsketch.search.latent.reasons import decides_nothing, known_blanks
 from pdsketch.search.options import ModelSearch, Search
 from pdsketch.tensor import Model, StateBatch, Universe
 

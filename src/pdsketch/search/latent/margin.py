@@ -8,17 +8,15 @@ is as surely open, or as surely closed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from math import isinf
+from dataclasses import dataclass
 from typing import Final, final
 
 import torch
 from torch import Tensor
 
-from pdsketch.budget import Budget, Portions
+from pdsketch.budget import Portions
 from pdsketch.lang import Expr, Form, ObjectType, Step, Variable, lift_objects
 from pdsketch.search.memory import Memory
-from pdsketch.search.result import Result
 from pdsketch.tensor import FuzzyLogic, Model, Node, Run, StateBatch, Universe, logic_of
 
 CRISP_TRUTH: Final = 0.5
@@ -71,30 +69,6 @@ def _per_instance(truth: Tensor) -> Tensor:
 
 
 NO_MARGIN: Final = Margin()
-
-
-def confidences_of(confidence: float) -> tuple[float, ...]:
-    """What is tried: the confidence that is asked for, half as far from 0.5, and 0.5."""
-    if confidence <= CRISP_TRUTH:
-        return (CRISP_TRUTH,)
-    return confidence, (confidence + CRISP_TRUTH) / 2, CRISP_TRUTH
-
-
-def share_of(budget: Budget, level: float) -> Budget:
-    """What may be spent on a level: half of what is left, and in the end all of it."""
-    left = budget.left()
-    return budget if level == CRISP_TRUTH or isinf(left) else budget.narrowed(left / 2)
-
-
-def lowered(result: Result, wanted: float, level: float) -> Result:
-    """A result with a warning where its plan holds by less than was asked for."""
-    if not result.solved or level >= wanted:
-        return result
-    said = (
-        f"no plan was found whose goal, preconditions and gates hold with a truth above {wanted:g}: "
-        f"those of this one hold with a truth above {level:g}"
-    )
-    return replace(result, warnings=(*result.warnings, said))
 
 
 # The goal test: the goals of many problems, over one batch of states.

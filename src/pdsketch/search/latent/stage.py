@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import torch
@@ -13,20 +13,20 @@ from torch import Tensor
 from pdsketch.abstract import NoAbstractionError
 from pdsketch.lang import Step, conjuncts, error
 from pdsketch.search.heuristics import find_model_heuristic
+from pdsketch.search.latent.candidates import CandidateSource
 from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome
 from pdsketch.search.latent.heuristics import Order, Searched, StateHeuristic, order_of
-from pdsketch.search.latent.instances import Candidates, value_types
-from pdsketch.search.latent.margin import GoalTest
-from pdsketch.search.latent.options import suppress_limits
-from pdsketch.search.latent.reasons import ending, never_proposed, runaways, why_not
-from pdsketch.search.latent.replay import Trail, paid_for
-from pdsketch.search.latent.robust import COPIES, ShakenPlan, slack_of
+from pdsketch.search.latent.instances import Candidates, Instances, value_types
+from pdsketch.search.latent.limits import suppress_limits
+from pdsketch.search.latent.margin import CRISP_TRUTH, SOFT, GoalTest
+from pdsketch.search.latent.reasons import ending, never_proposed, runaways, undecided, why_not
+from pdsketch.search.latent.replay import COPIES, ShakenPlan, Trail, paid_for, slack_of
 from pdsketch.search.latent.space import Space
-from pdsketch.search.latent.undecided import undecided
-from pdsketch.search.options import PlanOptions
+from pdsketch.search.memory import Memory
+from pdsketch.search.options import PlanOptions, options_for
 from pdsketch.search.problems import NOT_REPLAYED, Allowed, Problems
 from pdsketch.search.result import Result, Status
-from pdsketch.tensor import State
+from pdsketch.tensor import Model, State
 
 WEIGHT: Final = 2.0
 """Of the portfolio's heuristic: plans are to be found rather than to be cheapest. Set by hand."""
@@ -287,3 +287,36 @@ class _Round:
         if not outcome.expanded:  # the proof is a heuristic's
             return any(own.rests_on(batch, place) for own in blocked if own.infinity_is_proof)
         return bool(undecided(problems.model, batch, problems.goals[i]))
+
+
+# What there is to try where no plan is known.
+
+
+def likeliest_step(
+    model: Model, state: State, goal: str, memory: Memory, least: float, given: Mapping[str, Any]
+) -> tuple[Step, float] | None:
+    """The step of the highest chance among those whose preconditions have a truth from ``least`` to 0.5.
+
+    The chance is that truth times what ``memory`` says; what it bars is left out. ``state`` and ``goal``
+    are the problem in ``model``, ``given`` the options of planning. Returned with its truth; None: none is.
+    """
+    batch = model.encode(state, crisp=True).batch
+    pool = CandidateSource(
+        model, state, model.formula(batch, goal), options_for(model.domain, given)
+    ).advance(0)
+    best: tuple[float, float, Step] | None = None
+    problem = torch.zeros(1, dtype=torch.int64, device=batch.device)
+    with torch.inference_mode():
+        for action in model.domain.actions.values():
+            instances = Instances(action, [batch.universe(0)], [pool], batch.device)
+            if not instances.count:
+                continue
+            arguments = instances.arguments(problem, slice(0, instances.count))
+            run = model.engine.open(batch).ground(arguments, instances.count)
+            truth = model.engine.per_instance(run, model.engine.program(action.name, SOFT).precondition)[0]
+            chance = truth * (-memory.prices(action.name, batch, arguments)[0]).exp()
+            chance = torch.where((truth >= least) & (truth <= CRISP_TRUTH), chance, 0.0)
+            at = int(chance.argmax())
+            if float(chance[at]) > 0 and (best is None or float(chance[at]) > best[0]):
+                best = float(chance[at]), float(truth[at]), instances.step(0, at)
+    return None if best is None else (best[2], best[1])

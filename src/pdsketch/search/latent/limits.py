@@ -1,0 +1,42 @@
+"""What a call may take, and what ends it for want of time or memory, whoever noticed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from pdsketch.budget import UNLIMITED, Budget, LimitError, OutOfMemoryError, current, taken
+from pdsketch.search.options import PlanOptions
+from pdsketch.search.result import Status
+from pdsketch.tensor import Model, out_of_memory
+
+
+def budget_of(model: Model, options: PlanOptions) -> Budget:
+    """The budget of a call; where the model is on a GPU, its memory counts, too."""
+    outer, device = current(), model.device
+    if outer is UNLIMITED and device.type == "cuda":
+        outer = Budget(meter=lambda: taken() + torch.cuda.memory_allocated(device), device="cuda")
+    return options.budget(outer)
+
+
+LIMITS = (LimitError, MemoryError, RuntimeError)
+"""The errors among which those of limits are; `status_of` tells them from the others."""
+
+
+def status_of(failure: BaseException) -> Status | None:
+    """The status of a call that an error ended, if it was a limit that was reached."""
+    if isinstance(failure, LimitError):
+        return failure.status
+    return OutOfMemoryError.status if out_of_memory(failure) else None
+
+
+@contextmanager
+def suppress_limits() -> Iterator[None]:
+    """Within, a limit that is reached ends the block and nothing else."""
+    try:
+        yield
+    except LIMITS as limit:
+        if status_of(limit) is None:
+            raise
