@@ -10,9 +10,10 @@ against it. A change is noticed if one of them fails, or takes much longer than 
 - without: the lists in `tests/mutants`, each beside the tests that should notice. These tests must pass
   without any change first.
 
-Results are kept in ``.mutants`` under a digest of the change, its source file and its tests, so that a
-second run asks only about what is new, and an interrupted one goes on. One that is interrupted, or whose
-``--minutes`` are over, prints the table of what was judged.
+Results are kept at once, one JSON object a line (``.mutants/results.jsonl``, or ``--results FILE``), under a
+digest of the change, its source file and its tests, so that a second run asks only about what is new, and an
+interrupted one goes on. One that is interrupted, or whose ``--minutes`` are over, prints the table of what
+was judged. The recording is the folder ``.mutants/touched``; both can be carried to another machine.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import json
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -33,11 +35,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from compileall import compile_dir
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
-from queue import SimpleQueue
 
 from tests import touched
 from tests.mutants import PAPER, ROOT, SOURCES, Mutant, complaints, patience, read_lists, test_path
@@ -49,7 +50,7 @@ LIMIT = 90
 """Seconds of the processor that a test of a listed change may take; it takes a few."""
 LIMIT_DRAWN = 10
 """The same for a drawn change; to which comes thrice what its longest test took as recorded."""
-PATIENCE = 60
+PATIENCE = 30
 """Seconds of the clock: tests that took none of the processor for so long wait for ever."""
 MEMORY = 16 << 30
 """Bytes of addresses for the tests of a change: some changes take all that there is."""
@@ -85,18 +86,21 @@ class StoppedError(Exception):
 
 
 class Desk:
-    """A copy of the sources of its own, with their byte code."""
+    """A copy of the sources of its own, with their byte code, and a process that runs tests against it."""
 
     is_stopped = False
 
     def __init__(self, number: int, known: dict[str, bool]) -> None:
         self.folder = HOME / f"desk{number}"
         self.known = known
-        self.running: subprocess.Popen[str] | None = None
+        self.has_engine = number % 3 == 0
+        self._warm: subprocess.Popen[bytes] | None = None
+        self._running = 0
         self.folder.mkdir(parents=True, exist_ok=True)
         self.sources = [self.folder / name for name in SOURCES]
-        for name in (*SOURCES, "core"):
+        for name in (*SOURCES, "core", "build", "built"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
+        for name in (*SOURCES, "core"):
             shutil.copytree(ROOT / name, self.folder / name)
         (self.folder / "alone").mkdir(exist_ok=True)
         (self.folder / "alone" / "sitecustomize.py").write_text(ALONE)
@@ -110,8 +114,9 @@ class Desk:
         Tests that fail without it, too, are left out, and the others are asked again.
         """
         while True:
-            without = [name for name, passes in list(self.known.items()) if not passes]
-            left = [path for path in map(test_path, mutant.tests) if path not in without]
+            without = {name for name, passes in list(self.known.items()) if not passes}
+            asked = map(test_path, mutant.tests)
+            left = [name for name in asked if not {name, name.partition("::")[0]} & without]
             if not left:
                 return SURVIVES, "no test calls it"
             with self._made(mutant) as compiles:
@@ -130,16 +135,17 @@ class Desk:
         path = self.folder / mutant.path
         text, made = path.read_text(encoding="utf-8"), path.stat().st_mtime
         is_python = path.suffix == ".py"
+        if not is_python:
+            self._make_ready_to_build()
         path.write_text(mutant.changed(text), encoding="utf-8")
         if is_python:
             # Byte code is taken for that of a file by its time: of another time, it is not.
             os.utime(path, (made - 1000, made - 1000))
         try:
-            yield is_python or self.builds()
+            yield is_python or self._builds()
         finally:
             path.write_text(text, encoding="utf-8")
-            if is_python:
-                os.utime(path, (made, made))
+            os.utime(path, (made, made))
 
     def _passes_else(self, test: str) -> bool:
         """Whether a test passes without any change; of a file of tests, whether it can be read."""
@@ -147,14 +153,21 @@ class Desk:
             self.known[test] = self._pytest([test] if "::" in test else ["--collect-only", test])[0] == 0
         return self.known[test]
 
-    def builds(self) -> bool:
-        """Build the engine of the copy; whether it compiles."""
-        build = self.folder / "build"
-        if not build.exists():
+    def _make_ready_to_build(self) -> None:
+        """The engine as it is: built once, then copied: only the change is compiled."""
+        build, built = self.folder / "build", self.folder / "built"
+        if not built.exists():
             words = ["cmake", "-S", str(self.folder / "core"), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release"]
             subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-        made = subprocess.run(["cmake", "--build", str(build)], capture_output=True, check=False)
-        return made.returncode == 0
+            assert self._builds(), "the engine does not compile without any change"
+            shutil.copytree(build, built)
+        else:
+            shutil.rmtree(build, ignore_errors=True)
+            shutil.copytree(built, build)
+
+    def _builds(self) -> bool:
+        words = ["cmake", "--build", str(self.folder / "build")]
+        return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
     def _environment(self) -> dict[str, str]:
         return {
@@ -170,10 +183,11 @@ class Desk:
         done, said = self._pytest(map(test_path, tests))
         return done == 0, said
 
-    def _judged(self, mutant: Change, tests: Sequence[str], without: Sequence[str]) -> tuple[str, str]:
+    def _judged(self, mutant: Change, tests: Sequence[str], without: Iterable[str]) -> tuple[str, str]:
         engine = "" if mutant.path.endswith(".py") else str(self.folder / "build" / "_core.so")
         limit = LIMIT_DRAWN + 3 * mutant.longest if isinstance(mutant, Drawn) else LIMIT
-        code, said = self._pytest([*(f"--deselect={name}" for name in without), *tests], limit, engine)
+        left_out = [f"--deselect={name}" if "::" in name else f"--ignore={name}" for name in without]
+        code, said = self._pytest([*left_out, *tests], limit, engine)
         if code in (None, -signal.SIGXCPU, -signal.SIGPROF):
             return TIMED_OUT, said
         return SURVIVES if code == 0 else NOTICED, said
@@ -183,55 +197,62 @@ class Desk:
     ) -> tuple[int | None, str]:
         """The exit code of pytest, None where it waits for ever, and the end of what it said."""
         with tempfile.TemporaryDirectory() as scratch:
-            words = [sys.executable, "-m", "pytest", *PYTEST, f"--basetemp={scratch}/tmp", *words]
-            if limit is not None:
-                limits = f"ulimit -S -t {round(10 * limit)} -v {MEMORY >> 10}"
-                words = ["bash", "-c", f'{limits}; exec "$@"', "limited", *words]
+            limits = {} if limit is None else {"RLIMIT_CPU": round(10 * limit), "RLIMIT_AS": MEMORY}
             own = {"HYPOTHESIS_STORAGE_DIRECTORY": scratch, patience.VARIABLE: str(limit or 0)}
-            if engine:
-                own["PDSKETCH_CORE"] = engine
-            self.running = run = subprocess.Popen(
-                words,
-                cwd=ROOT,
-                env=self._environment() | own,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                start_new_session=True,
-            )
-            try:
-                said = _patiently(run, PATIENCE)
-            finally:
-                self._end()  # what the tests have left behind
+            said = Path(scratch, "said")
+            asked = {
+                "words": [*PYTEST, f"--basetemp={scratch}/tmp", *words],
+                "environment": own | ({"PDSKETCH_CORE": engine} if engine else {}),
+                "limits": limits,
+                "said": str(said),
+            }
+            code = self._forked(asked)
+            text = said.read_text(errors="replace") if said.exists() else ""
         if self.is_stopped:
             raise StoppedError
-        if said is None:
+        if code is None:
             return None, f"nothing was done for {PATIENCE} s"
-        return run.returncode, "\n".join(said.strip().splitlines()[-12:])
+        return code, "\n".join(text.strip().splitlines()[-12:])
+
+    def _forked(self, asked: Mapping[str, object]) -> int | None:
+        """The exit code of a run; None if its session took no time of the processor for long."""
+        if self._warm is None or self._warm.poll() is not None:
+            words = [sys.executable, "-m", "tests.mutants.warm"]
+            pipe = subprocess.PIPE
+            self._warm = subprocess.Popen(
+                words, cwd=ROOT, env=self._environment(), stdin=pipe, stdout=pipe, bufsize=0
+            )
+        assert self._warm.stdin is not None
+        assert self._warm.stdout is not None
+        self._warm.stdin.write(json.dumps(asked).encode() + b"\n")
+        self._running = int(self._warm.stdout.readline() or 0)
+        waits, before = False, -1.0
+        while not select.select([self._warm.stdout], [], [], PATIENCE)[0]:
+            now = _processor_time(self._running)
+            if now < before + PATIENCE / 60:
+                waits = True
+                self._end()
+            before = now
+        code = self._warm.stdout.readline()
+        self._end()  # what the tests have left behind
+        return None if waits else int(code or -signal.SIGKILL)
 
     def stop(self) -> None:
         """End what runs here, and begin nothing more."""
         self.is_stopped = True
         self._end()
 
+    def close(self) -> None:
+        """End the process that runs the tests."""
+        if self._warm is not None:
+            self._warm.kill()
+            self._warm.wait()
+
     def _end(self) -> None:
-        """End what runs here, and what it started."""
-        if self.running is not None:
+        """End the run, and what it started."""
+        if self._running:
             with suppress(ProcessLookupError):
-                os.killpg(self.running.pid, signal.SIGKILL)
-            self.running.wait()
-
-
-def _patiently(run: subprocess.Popen[str], patience: float) -> str | None:
-    """What a process says until its end; None if its session takes no time of the processor any more."""
-    before = -1.0
-    while True:
-        with suppress(subprocess.TimeoutExpired):
-            return run.communicate(timeout=patience)[0]
-        now = _processor_time(run.pid)
-        if now < before + patience / 60:
-            return None
-        before = now
+                os.killpg(self._running, signal.SIGKILL)
 
 
 def _processor_time(session: int) -> float:
@@ -245,7 +266,7 @@ def _processor_time(session: int) -> float:
 
 
 class Record:
-    """The results so far, one JSON line each: digest, result, seconds."""
+    """The results so far, a JSON object a line: one file that can be carried to another machine, and back."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -253,17 +274,21 @@ class Record:
         self.known: dict[str, tuple[str, float]] = {}
         for line in path.read_text().splitlines() if path.exists() else ():
             try:
-                digest, result, seconds = json.loads(line)
+                kept = json.loads(line)
+                self.known[kept["digest"]] = kept["result"], kept["seconds"]
             except ValueError:  # the last line of a run that was killed
                 continue
-            self.known[digest] = result, seconds
 
-    def add(self, digest: str, result: str, seconds: float) -> None:
-        """Keep a result at once."""
+    def add(self, digest: str, result: str, seconds: float, mutant: Change | None = None) -> None:
+        """Keep a result at once, and of which change it is."""
+        kept: dict[str, object] = {"digest": digest, "result": result, "seconds": round(seconds, 2)}
+        if mutant is not None:
+            kept |= {"room": mutant.room, "where": mutant.where, "meaning": mutant.meaning}
+            kept |= {"nothing": mutant.nothing, "tests": mutant.tests}
         with self._lock:
             self.known[digest] = result, seconds
             with self._path.open("a") as file:
-                file.write(json.dumps([digest, result, round(seconds, 2)]) + "\n")
+                file.write(json.dumps(kept) + "\n")
 
 
 def digest_of(mutant: Change) -> str:
@@ -319,49 +344,55 @@ def first_without(desks: Sequence[Desk], mutants: Sequence[Change], record: Reco
 
 
 def judge_all(
-    desks: Sequence[Desk], mutants: Sequence[Change], record: Record, minutes: float = inf
+    desks: Sequence[Desk], mutants: Sequence[Change], record: Record, seconds: float = inf
 ) -> dict[Change, tuple[str, float]]:
-    """The result of each change, those known already included; fewer after Ctrl-C, and after some minutes."""
+    """The result of each change, those known already included; fewer after Ctrl-C, or after some seconds."""
     digests = {mutant: digest_of(mutant) for mutant in mutants}
     results = {m: record.known[d] for m, d in digests.items() if d in record.known}
-    free: SimpleQueue[Desk] = SimpleQueue()
-    for desk in desks:
-        free.put(desk)
     left = [mutant for mutant in mutants if mutant not in results]
     print(f"{len(mutants)} changes, {len(results)} of them known, {len(left)} to try", flush=True)
-    lock, stopped, end = threading.Lock(), threading.Event(), time.monotonic() + 60 * minutes
+    lock = threading.Lock()
 
-    def one(mutant: Change) -> None:
-        if stopped.is_set() or time.monotonic() > end:
-            return
-        desk = free.get()
-        started = time.monotonic()
-        try:
-            result, said = desk.judge(mutant)
-        except StoppedError:
-            return
-        finally:
-            free.put(desk)
-        seconds = time.monotonic() - started
-        with lock:
-            results[mutant] = result, seconds
-            at = len(results)
-        if result != BROKEN:
-            record.add(digests[mutant], result, seconds)
-        line = f"{at:4} {result:10} {seconds:5.1f} s  {mutant.room:12} {mutant.where}: {mutant.meaning}"
-        print(line, *([said] if result == BROKEN else []), sep="\n", flush=True)
+    def work(desk: Desk) -> None:
+        while not desk.is_stopped:
+            with lock:
+                mutant = _next(left, desk)
+            if mutant is None:
+                return
+            started = time.monotonic()
+            try:
+                result, said = desk.judge(mutant)
+            except StoppedError:
+                return
+            took = time.monotonic() - started
+            with lock:
+                results[mutant] = result, took
+                at = len(results)
+            if result != BROKEN:
+                record.add(digests[mutant], result, took, mutant)
+            line = f"{at:4} {result:10} {took:5.1f} s  {mutant.room:12} {mutant.where}: {mutant.meaning}"
+            print(line, *([said] if result == BROKEN else []), sep="\n", flush=True)
 
     with ThreadPoolExecutor(len(desks)) as pool:
+        working = [pool.submit(work, desk) for desk in desks]
         try:
-            for future in [pool.submit(one, mutant) for mutant in left]:
+            for future in as_completed(working, None if seconds == inf else max(seconds, 0)):
                 future.result()
-        except KeyboardInterrupt:
-            stopped.set()
+        except (KeyboardInterrupt, TimeoutError) as why:
             for desk in desks:
                 desk.stop()
-            pool.shutdown(cancel_futures=True)
-            print("interrupted; what was tried is kept, and another run goes on", file=sys.stderr)
+            said = "time is up" if isinstance(why, TimeoutError) else "interrupted"
+            print(f"{said}; what was tried is kept, and another run goes on", file=sys.stderr)
     return results
+
+
+def _next(left: list[Change], desk: Desk) -> Change | None:
+    """The next change for a desk; a third of the desks build the engine, which takes long the first time."""
+    if desk.has_engine:
+        at = next((at for at, mutant in enumerate(left) if not mutant.path.endswith(".py")), 0)
+    else:
+        at = next((at for at, mutant in enumerate(left) if mutant.path.endswith(".py")), len(left))
+    return left.pop(at) if at < len(left) else None
 
 
 def told(
@@ -380,9 +411,8 @@ def told(
         if kind == "nothing":
             wrong.append(f"changes nothing: {mutant.where}: {mutant.meaning}: {without}")
         elif kind == "survive":
-            wrong.append(
-                f"{result}: {mutant.where}: {mutant.meaning} ({mutant.file}; {' '.join(mutant.tests)})"
-            )
+            some = " ".join(mutant.tests[:4])
+            wrong.append(f"{result}: {mutant.where}: {mutant.meaning} ({len(mutant.tests)} tests: {some})")
         elif mutant.nothing:
             wrong.append(f"is noticed, and was said to change nothing: {mutant.where}: {mutant.meaning}")
     total = of_room.pop("all", Counter())
@@ -418,13 +448,15 @@ def main() -> int:
     parser.add_argument(
         "--record", nargs="*", metavar="TESTS", help="record first what new and changed tests call (all)"
     )
-    parser.add_argument(
-        "--minutes", type=float, default=inf, metavar="N", help="begin no change after so long"
-    )
+    parser.add_argument("--minutes", type=float, default=inf, metavar="N", help="stop after so long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument(
+        "--results", type=Path, default=HOME / "results.jsonl", metavar="FILE", help="where results are kept"
+    )
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     parser.add_argument("--list", action="store_true", help="list the changes and stop")
     args = parser.parse_args()
+    started = time.monotonic()
     for number in (signal.SIGINT, signal.SIGTERM):  # a job in the background of a shell ignores Ctrl-C
         signal.signal(number, signal.default_int_handler)
     HOME.mkdir(exist_ok=True)
@@ -444,14 +476,12 @@ def main() -> int:
         mutants = listed
     if args.only:
         mutants = [m for m in mutants if re.search(args.only, f"{m.where} {m.file} {m.meaning}")]
-    if args.list:
+    if args.list or not mutants:
         print("\n".join(f"{m.where}: {m.file}: {m.meaning}" for m in mutants))
         return 0
-    kept = HOME / "results.jsonl"
     if args.fresh:
-        kept.unlink(missing_ok=True)
-    record = Record(kept)
-    started = time.monotonic()
+        args.results.unlink(missing_ok=True)
+    record = Record(args.results)
     for name in SOURCES:
         compile_dir(ROOT / name, quiet=2, workers=args.jobs)  # the copies take the byte code along
     known: dict[str, bool] = {}
@@ -462,7 +492,9 @@ def main() -> int:
     if failed:
         print("without any change, these tests fail:", *failed, sep="\n", file=sys.stderr)
         return 2
-    results = judge_all(desks, mutants, record, args.minutes)
+    results = judge_all(desks, mutants, record, 60 * args.minutes - (time.monotonic() - started))
+    for desk in desks:
+        desk.close()
     lines, good = told(results) if args.drawn is None else told(results, WANTED_DRAWN, WANTED_IN_ROOM)
     print("\n".join(lines))
     print(f"{len(results)} of {len(mutants)} changes; {time.monotonic() - started:.0f} s")

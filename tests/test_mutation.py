@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import json
+import signal
+import subprocess
+import sys
+import threading
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 from tests import touched
-from tests.mutants import PAPER, ROOT, StaleError, complaints, definitions, read_line, read_lists
+from tests.mutants import PAPER, ROOT, StaleError, complaints, definitions, patience, read_line, read_lists
 from tests.mutants.changes import of_cpp, of_python
 from tests.mutants.drawing import Touched, draw, equivalent, home_of, rooms
-from tests.mutation import NOTICED, SURVIVES, Record, judge_all, told
+from tests.mutation import NOTICED, PYTEST, SURVIVES, Record, StoppedError, judge_all, told
 
 SOURCE = """
 class Lamp:
@@ -240,7 +245,7 @@ def test_what_is_judged_to_change_nothing_is_still_there():
 
 def test_what_was_judged_before_an_interruption_is_told_and_kept(tmp_path, capsys):
     class Desk:
-        stopped = False
+        has_engine = is_stopped = False
 
         def judge(self, mutant):
             if mutant.new == "n + 3":
@@ -248,12 +253,62 @@ def test_what_was_judged_before_an_interruption_is_told_and_kept(tmp_path, capsy
             return NOTICED, ""
 
         def stop(self):
-            self.stopped = True
+            self.is_stopped = True
 
     first, second = (change(f"lang/load.py ;; n + 1 => n + {i} ;; a ;; test_mutation.py") for i in (2, 3))
     desk, path = Desk(), tmp_path / "results"
     found = judge_all([desk], [first, second], Record(path))
     assert {mutant: result for mutant, (result, _) in found.items()} == {first: NOTICED}
-    assert desk.stopped
+    assert desk.is_stopped
     assert "interrupted" in capsys.readouterr().err
     assert len(Record(path).known) == 1
+    (kept,) = map(json.loads, path.read_text().splitlines())
+    assert (kept["room"], kept["where"], kept["result"]) == ("lamps", "lamps.txt:1", NOTICED)
+
+
+def test_when_time_is_up_what_was_judged_is_told(tmp_path, capsys):
+    class Desk:
+        has_engine = is_stopped = False
+
+        def __init__(self):
+            self.stopped = threading.Event()
+
+        def judge(self, mutant):
+            if mutant.new == "n + 3":
+                assert self.stopped.wait(60)
+                raise StoppedError
+            return NOTICED, ""
+
+        def stop(self):
+            self.stopped.set()
+
+    first, second = (change(f"lang/load.py ;; n + 1 => n + {i} ;; a ;; test_mutation.py") for i in (2, 3))
+    found = judge_all([Desk()], [first, second], Record(tmp_path / "results"), 1.0)
+    assert found.keys() == {first}
+    assert "time is up" in capsys.readouterr().err
+
+
+def test_runs_are_forked_in_the_order_asked_and_end_at_their_limit(tmp_path):
+    (tmp_path / "test_lamps.py").write_text(
+        "import os\n"
+        "def test_dark(): assert os.environ['LAMP'] == 'off'\n"
+        "def test_long():\n    while True: pass\n"
+    )
+
+    def ran(limit, lamp, *tests):
+        words = [*PYTEST, f"--rootdir={tmp_path}", *(f"{tmp_path}/test_lamps.py::{test}" for test in tests)]
+        asked = {"words": words, "limits": {"RLIMIT_CPU": 60}, "said": f"{tmp_path}/said"}
+        asked["environment"] = {"LAMP": lamp, patience.VARIABLE: str(limit)}
+        warm.stdin.write(json.dumps(asked) + "\n")
+        warm.stdin.flush()
+        number, code = int(warm.stdout.readline()), int(warm.stdout.readline())
+        assert number != warm.pid
+        return code
+
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", "tests.mutants.warm"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as warm:
+        assert ran(0, "off", "test_dark") == 0
+        assert ran(0, "on", "test_dark", "test_long") == 1
+        assert "1 failed" in (tmp_path / "said").read_text()
+        assert ran(1, "off", "test_long", "test_dark") == -signal.SIGPROF

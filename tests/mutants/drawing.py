@@ -17,17 +17,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.mutants import LISTS, ROOT, test_path
+from tests.mutants import LISTS, ROOT
 from tests.mutants.changes import Change, Definition, of_cpp, of_python
 
-SECONDS = 40.0
+SECONDS = 30.0
 """Of the processor, as recorded: the tests of a change are not asked beyond."""
 FILES = 8
 """Files of tests of other rooms that a change is asked of: the importing takes longer than the tests."""
-ENGINE = ("core", "task", "search/packed")
+ENGINE = ("core", "heuristics", "task", "search/packed")
 """The tests of the engine in C++, which a recording does not see into."""
-LONGEST_OF_ENGINE = 10.0
-"""Seconds of the processor that the longest of them takes."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +95,9 @@ class Touched:
         return found
 
     def tests(self, function: str) -> tuple[tuple[str, ...], float]:
-        """Tests that call a function, and the seconds of the longest.
+        """Tests that call a function, quick files first, and the seconds of the longest.
 
-        Those of its own room come first; among them, and among the others, those that call little else.
+        Those of its own room are chosen first; among them, and among the others, those that call little else.
         """
         files: set[str] = set()
         chosen: list[str] = []
@@ -111,10 +109,31 @@ class Touched:
             seconds = self.seconds[test]
             if (chosen and total + seconds > SECONDS) or len(new) > FILES:
                 continue
-            chosen.append(test.removeprefix("tests/"))
+            chosen.append(test)
             files = new
             total += seconds
-        return tuple(chosen), max((self.seconds[test_path(name)] for name in chosen), default=0.0)
+        return self._told(chosen)
+
+    def of_the_engine(self) -> tuple[tuple[str, ...], float]:
+        """The quick tests of the engine, and the seconds of the longest."""
+        folders = tuple(f"tests/{name}/" for name in ENGINE)
+        chosen: list[str] = []
+        total = 0.0
+        for test in sorted(self.functions, key=lambda test: self.seconds[test]):
+            if test.startswith(folders) and total + self.seconds[test] <= 2 * SECONDS:
+                chosen.append(test)
+                total += self.seconds[test]
+        return self._told(chosen)
+
+    def _told(self, chosen: list[str]) -> tuple[tuple[str, ...], float]:
+        """Tests of one file together, as they share what is costly to make, and quick files first."""
+        of_file: dict[str, float] = defaultdict(float)
+        for test in chosen:
+            of_file[test.partition("::")[0]] += self.seconds[test]
+        longest = max((self.seconds[test] for test in chosen), default=0.0)
+        files = sorted(of_file, key=of_file.__getitem__)
+        by_file = sorted(chosen, key=lambda test: (files.index(test.partition("::")[0]), self.seconds[test]))
+        return tuple(test.removeprefix("tests/") for test in by_file), longest
 
 
 def home_of(function: str) -> str:
@@ -153,8 +172,10 @@ def draw(
     for room, number in shares(lines, count, least).items():
         chance = Random(f"{seed} {room}")
         definitions = list(_definitions(of_room[room], texts))
-        for at, (path, text, one, change) in enumerate(_drawn(chance, definitions, number)):
-            found.append((at / number, room, _told(room, path, text, one, change, touched, known)))
+        possible = {(path, change) for path, _, one in definitions for change in one.changes}
+        wanted = min(number, len(possible) // 2)  # of a small room, no more than half of what there is
+        for at, (path, text, one, change) in enumerate(_drawn(chance, definitions, wanted)):
+            found.append((at / wanted, room, _told(room, path, text, one, change, touched, known)))
     return [one for *_, one in sorted(found, key=lambda item: item[:2])]
 
 
@@ -203,7 +224,7 @@ def _told(
     old = " ".join(text[first:last].split())
     new = " ".join((text[first : change.start] + change.new + text[change.end : last]).split())
     line = text.count("\n", 0, change.start) + 1
-    tests, longest = touched.tests(f"{file}@{one.name}") if one.name else (ENGINE, LONGEST_OF_ENGINE)
+    tests, longest = touched.tests(f"{file}@{one.name}") if one.name else touched.of_the_engine()
     nothing = known.get((f"{file}@{one.name}", old, new), "")
     return Drawn(room, file, relative, one.name, change, line, old, new, tests, longest, nothing)
 
