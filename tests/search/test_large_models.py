@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.search.latent import undecided
+from pdsketch.search.latent import reasons
 
 MIXING = """(define (domain mixing) (:types item - object)
   (:predicates (amount [return_type=int64] ?i - item) (mixed ?a ?b ?c - item) (hot ?i - item))
@@ -75,7 +75,7 @@ def test_an_explanation_asks_of_no_more_instances_than_fit(monkeypatch):
         "mixed": torch.zeros((count,) * 3, dtype=torch.bool),
     }
     state = pds.State(domain, {"item": [f"i{i}" for i in range(count)]}, values)
-    monkeypatch.setattr(undecided, "PORTION", 10 * count**3)
+    monkeypatch.setattr(reasons, "PORTION", 10 * count**3)
     asked = []
     successors = type(model.engine).successors
 
@@ -84,7 +84,7 @@ def test_an_explanation_asks_of_no_more_instances_than_fit(monkeypatch):
         return successors(engine, run, action, logic)
 
     monkeypatch.setattr(type(model.engine), "successors", watched)
-    told = undecided.undecided(
+    told = reasons.undecided(
         model, model.encode(state, crisp=True).batch, pds.parse_goal("(hot i0)", domain, {"i0": "item"})
     )
     assert told == ()
