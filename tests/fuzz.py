@@ -21,6 +21,8 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -338,13 +340,13 @@ def _time_limit(seconds: int) -> Iterator[None]:
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise TimeoutError(f"more than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def run(files: int, seed: int, keep: Path, *, say: Callable[[str], None] = print) -> int:
@@ -380,8 +382,14 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("build/fuzz"), help="where findings are written")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each with a seed of its own (1)")
     args = parser.parse_args()
-    return 1 if run(args.files, args.seed, args.keep) else 0
+    seeds = [args.seed + 1000 * at for at in range(args.jobs)]
+    shares = [len(range(at, args.files, args.jobs)) for at in range(args.jobs)]
+    with ProcessPoolExecutor(args.jobs) as pool:
+        found = sum(pool.map(run, shares, seeds, repeat(args.keep)))
+    print(f"{args.files:,} files, {found} findings")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Does memory stay flat for a long time? ``python -m tests.soak --scale 0.01``, or ``make soak``.
 
-At scale 1: 200,000 plans with ever new goals, 2,000 fits and 50,000 requests of the page, about a day. Each
-part runs in a process of its own, which says ten times how large it is. It is flat if it is no larger at the
-end than after the first three tenths, but for `ALLOWED` megabytes: by then, all that is kept is full.
+At scale 1: 200,000 plans with ever new goals, 2,000 fits and 50,000 requests of the page, about a day of one
+core. Each part runs in a process of its own, or in several that share its work (``--jobs``), which say ten
+times how large they are. One is flat if it is no larger at the end than after the first three tenths, but for
+`ALLOWED` megabytes: by then, all that is kept is full.
 """
 
 from __future__ import annotations
@@ -118,11 +119,11 @@ PARTS: dict[str, tuple[Callable[[], Iterator[Work]], int]] = {
 }
 
 
-def sizes(part: Iterator[Work], count: int) -> list[float]:
+def sizes(part: Iterator[Work], numbers: range) -> list[float]:
     """Megabytes of this process after each tenth of the work."""
-    work, found = next(part), []
+    work, found, count = next(part), [], len(numbers)
     for tenth in range(10):
-        for i in range(tenth * count // 10, (tenth + 1) * count // 10):
+        for i in numbers[tenth * count // 10 : (tenth + 1) * count // 10]:
             work(i)
         gc.collect()
         found.append(resident() / MEGABYTE)
@@ -130,8 +131,9 @@ def sizes(part: Iterator[Work], count: int) -> list[float]:
     return found
 
 
-def _told(name: str, count: int, answer: Any) -> None:
-    answer.send(sizes(PARTS[name][0](), count))
+def _told(share: tuple[str, range]) -> tuple[str, int, list[float], float]:
+    (name, numbers), began = share, time.monotonic()
+    return name, len(numbers), sizes(PARTS[name][0](), numbers), time.monotonic() - began
 
 
 def main() -> int:
@@ -141,24 +143,23 @@ def main() -> int:
     )
     parser.add_argument("--scale", type=float, default=0.01, help="part of the work (0.01)")
     parser.add_argument("--only", action="append", default=[], choices=list(PARTS))
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the work of a part (1)")
     args = parser.parse_args()
-    grown = 0
-    context = multiprocessing.get_context("spawn")
+    shares = []
     for name, (_, whole) in PARTS.items():
-        if args.only and name not in args.only:
-            continue
-        count, began = max(10, round(args.scale * whole)), time.monotonic()
-        here, there = context.Pipe(duplex=False)
-        process = context.Process(target=_told, args=(name, count, there))
-        process.start()
-        there.close()
-        found = here.recv()
-        process.join()
-        more = max(found[-2:]) - found[2]
-        grown += more > ALLOWED
-        shown = " ".join(f"{size:.0f}" for size in found)
-        print(f"{name:9} {count:8,}  {shown} MB; {more:+.1f} MB after three tenths", end="")
-        print(f"{', GROWS' if more > ALLOWED else ''}; {time.monotonic() - began:.0f} s", flush=True)
+        if not args.only or name in args.only:
+            every = range(max(10 * args.jobs, round(args.scale * whole)))
+            size = -(-len(every) // args.jobs)
+            shares += [(name, every[at : at + size]) for at in range(0, len(every), size)]
+    grown = 0
+    # A process for each share: what one has kept is not another's.
+    with multiprocessing.get_context("spawn").Pool(args.jobs, maxtasksperchild=1) as pool:
+        for name, count, found, seconds in pool.imap(_told, shares):
+            more = max(found[-2:]) - found[2]
+            grown += more > ALLOWED
+            shown = " ".join(f"{size:.0f}" for size in found)
+            print(f"{name:9} {count:8,}  {shown} MB; {more:+.1f} MB after three tenths", end="")
+            print(f"{', GROWS' if more > ALLOWED else ''}; {seconds:.0f} s", flush=True)
     return 1 if grown else 0
 
 

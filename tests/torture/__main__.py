@@ -59,7 +59,7 @@ def groups_in(folder: Path) -> tuple[dict[str, Group], list[str]]:
         Group("unknown-model", engine.unknown_model, 200),
         Group("serve", doors.serve, 60),
         Group("lsp", doors.lsp, 60),
-        Group("limits", limits.attempt, 150, alone=True),
+        Group("limits", limits.attempt, 150),
     ]
     return {group.name: group for group in found}, said
 
@@ -117,7 +117,7 @@ def main(groups_in: Callable[[Path], tuple[dict[str, Group], list[str]]] = group
     parser.add_argument("--minutes", type=float, default=14.0, help="no try is begun after that")
     parser.add_argument("--only", action="append", default=[], metavar="GROUP")
     parser.add_argument("--case", metavar="GROUP:SEED", help="make one try again, and show what it finds")
-    parser.add_argument("--lanes", type=int, default=2, help="processes at once (2)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once (2)")
     args = parser.parse_args()
     started = time.monotonic()
     memory = Path("/dev/shm")
@@ -150,16 +150,13 @@ def _all(groups: dict[str, Group], args: argparse.Namespace, folder: Path, start
     losses: Counter[tuple[str, str]] = Counter()
     took: Counter[str] = Counter()
     until = started + 60 * args.minutes
-    alone = [case for case in cases if groups[case[0]].alone]
-    together = [case for case in cases if not groups[case[0]].alone]
-    for some, count in ((alone, 1), (together, args.lanes)):
-        for case, found, seconds in lanes.run_all(groups, some, folder / "lanes", count, until):
-            tries[case[0]] += 1
-            took[case[0]] += seconds
-            for loss in found:
-                _tell(case, loss, losses)
-            if tries.total() % 1000 == 0:
-                lanes.print_progress(print, tries.total(), len(cases), losses.total(), started)
+    for case, found, seconds in lanes.run_all(groups, cases, folder / "lanes", args.jobs, until):
+        tries[case[0]] += 1
+        took[case[0]] += seconds
+        for loss in found:
+            _tell(case, loss, losses)
+        if tries.total() % 1000 == 0:
+            lanes.print_progress(print, tries.total(), len(cases), losses.total(), started)
     print(table([groups[name] for name in groups if tries[name]], tries, losses, took))
     print(f"seed {args.seed}, {time.monotonic() - started:.0f} s")
     if tries.total() < len(cases):

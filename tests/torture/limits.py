@@ -15,7 +15,7 @@ SLACK = 50.0
 
 
 class Limits:
-    """The tries; they run alone, since limits are of the wall clock."""
+    """The tries; seconds are of the processor, where other tries keep it busy."""
 
     def __init__(self, facts: fixtures.Facts) -> None:
         self.facts = facts

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -35,10 +35,8 @@ Try = Callable[[int, Path], list[Loss]]
 
 @dataclass(frozen=True)
 class Group:
-    """Tries of one kind: how many, and how many of them may run at once."""
+    """Tries of one kind, and how many."""
 
     name: str
     attempt: Try
     tries: int
-    alone: bool = False
-    notes: Sequence[str] = field(default_factory=list)
