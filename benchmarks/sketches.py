@@ -22,7 +22,9 @@ All are judged in scenes *larger* than those of the episodes:
   the goal. A step that the simulator refuses ends the plan.
 
 A task's *score* is the least of the three. Half of the tasks (`choose`) may be
-used to choose settings; the other half (`check`) is only looked at.
+used to choose settings; the other half (`check`) is only looked at. Published
+domains (`--half published` runs these alone) have a table of their own. A run that
+was cut off is taken up with `--go-on`.
 """
 
 from __future__ import annotations
@@ -51,6 +53,8 @@ SAFE = "sam"
 PARTS = ("steps", "goals", "plans")
 PUBLISHED = "pddl:"
 """Names of tasks made from published domains begin so."""
+COUNTED = ("problems", "solved", "invalid", "guessed")
+"""Of the problems of a published domain: all, and how many were solved, and with which plans."""
 QUICK = ("wall-blocks", "charge", "rare-refusals", "same-object-twice")
 RIGHT = 0.98
 """A task of this score counts as learned."""
@@ -225,14 +229,18 @@ def measure(task: Task, seed: int, way: str, options: dict[str, Any]) -> dict[st
 
 
 def run_all(jobs: Sequence[Job], processes: int, keep: Callable[[dict[str, Any]], None]) -> None:
-    """Run jobs, several at a time, and hand over each result as it comes."""
-    if processes == 1:
-        for job in jobs:
-            keep(run(job))
-        return
+    """Run jobs, several at a time, and hand over each result as it comes; those that fail are named last."""
+    failed: list[Exception] = []
     with ProcessPoolExecutor(processes) as pool:
-        for future in as_completed([pool.submit(run, job) for job in jobs]):
-            keep(future.result())
+        waiting = {pool.submit(run, job): job for job in jobs}
+        for future in as_completed(waiting):
+            if (error := future.exception()) is None:
+                keep(future.result())
+            else:
+                error.add_note(f"in {waiting[future][:3]}")
+                failed.append(error)
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} of {len(jobs)} runs failed", failed)
 
 
 # -- the table -------------------------------------------------------------------------------------------
@@ -247,7 +255,10 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     """All tasks as Markdown, means over seeds, and what they come to."""
     groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        groups[row["task"]][row["way"]].append(row)
+        if not row["task"].startswith(PUBLISHED):
+            groups[row["task"]][row["way"]].append(row)
+    if not groups:
+        return published_table(rows)
     lines = [
         "| task | half | blanks | steps of data | keep | default: steps goals plans | score | plain "
         "| networks | exact | short by | CPU s |",
@@ -282,15 +293,6 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             f"{half}: {sum(r for r, _ in some)} of {len(some)} tasks reach {RIGHT} in larger scenes; "
             f"{sum(s for _, s in some)} are more than {AIM} below the better of `plain` and `networks`.",
         ]
-    for name, ways in sorted(groups.items()):
-        for way, found in ways.items():
-            if "problems" in found[0]:
-                solved, asked = sum(row["solved"] for row in found), sum(row["problems"] for row in found)
-                guessed = sum(row["guessed"] for row in found)
-                more = f" {guessed} plans rest on guesses." if guessed else ""
-                lines.append(
-                    f"{Path(name).name}, {way}: {solved} of {asked} problems have a valid plan.{more}"
-                )
     lines += [
         f"{Path(row['task']).name}, {row['way']}, seed {row['seed']}: {row['failed']}."
         for row in rows
@@ -299,6 +301,44 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     wrong = sorted({Path(row["task"]).name for row in rows if row["way"] == "exact" and score(row) < 1})
     if wrong:
         lines.append(f"With exact functions below 1.00, so wrong themselves: {', '.join(wrong)}.")
+    return "\n".join([*lines, "", published_table(rows)])
+
+
+def published_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Published domains: of all problems, sums over seeds, those solved, with invalid plans, with plans on
+    guesses, and without a plan, way by way.
+    """
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row["task"].startswith(PUBLISHED):
+            groups[Path(row["task"]).name, row["way"]].append(row)
+    if not groups:
+        return ""
+    lines = [
+        "| domain | way | blanks | steps of data | steps | problems | solved | invalid | guessed | no plan "
+        "| CPU s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    sums = {}
+    for (name, way), found in sorted(groups.items()):
+        counts = {one: sum(row[one] for row in found) for one in COUNTED}
+        mean = {one: float(np.mean([row[one] for row in found])) for one in ("data", "steps", "cpu")}
+        left = counts["problems"] - counts["solved"] - counts["invalid"] - counts["guessed"]
+        first = [name, way, found[0]["blanks"], f"{mean['data']:.0f}", f"{mean['steps']:.3f}"]
+        cells = [*first, *counts.values(), left, f"{mean['cpu']:.1f}"]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+        sums[name, way] = counts["solved"] / counts["problems"], counts["invalid"]
+    wrong = sorted(f"{name} ({way})" for (name, way), (_, invalid) in sums.items() if invalid)
+    fewer = sorted(
+        name
+        for (name, way), (solved, _) in sums.items()
+        if way == "default" and solved < sums.get((name, SAFE), (0.0, 0))[0]
+    )
+    lines += [
+        "",
+        f"Plans returned that are not valid: {', '.join(wrong) or 'none'}.",
+        f"Solved by the default less often than by {SAFE}: {', '.join(fewer) or 'none'}.",
+    ]
     return "\n".join(lines)
 
 
@@ -313,7 +353,7 @@ def _shown(figures: Sequence[float | None]) -> str:
 def names_of(args: argparse.Namespace) -> dict[str, str]:
     """The tasks of the half that is asked for: what the table calls them → their names."""
     found = {name: name for name, task in TASKS.items() if args.half in (None, task.half)}
-    if args.pddl:
+    if args.pddl and args.half in (None, "published"):
         from sketch_tasks import published
 
         found |= {Path(name).name: f"{PUBLISHED}{name}" for name in published.names(args.pddl)}
@@ -338,7 +378,7 @@ def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="*", metavar="TASK", help="these tasks alone")
-    parser.add_argument("--half", choices=("choose", "check"))
+    parser.add_argument("--half", choices=("choose", "check", "published"))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="of each fit, instead of the library's default")
     parser.add_argument("--ways", nargs="*", choices=(*WAYS, SAFE), default=[*WAYS, SAFE])
@@ -374,7 +414,9 @@ def main() -> None:
             flush=True,
         )
         if args.out:
-            args.out.write_text(json.dumps(rows, indent=1))
+            fresh = args.out.with_suffix(".part")
+            fresh.write_text(json.dumps(rows, indent=1))
+            fresh.replace(args.out)
 
     run_all(jobs, args.jobs, keep)
     print(table(rows))

@@ -10,11 +10,11 @@ They are learned from tries in p01 and p02, and judged on the other problems:
 Tries are random: half of them can be carried out, the others are refused. Plans
 are carried out by the interpreter below, which shares no code with the library.
 The columns are those of `sketches.py`: *steps* are tries in the other problems,
-*plans* the part of the plans that were returned within the time limit without a
-guess and are valid; ``solved`` counts these, ``guessed`` the plans that rest on
-guesses, ``problems`` all. Beside the ways of the other tasks there is ``sam``: the
-same effects, and as preconditions what held in all executions (safe action
-model learning; Stern and Juba, 2017).
+*plans* the part of the plans that were returned within `CPU_LIMIT` without a guess
+and are valid; ``solved`` counts these, ``guessed`` the plans that rest on guesses,
+``problems`` all. Beside the ways of the other tasks there is ``sam``: the domain
+itself, with what held in all executions as the preconditions that were blank (safe
+action model learning; Stern and Juba, 2017).
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import permutations
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
 import torch
 
 import pdsketch as pds
+from pdsketch.budget import Budget
 from sketch_tasks.pddl import (
     Facts,
     Schema,
@@ -47,12 +49,14 @@ from sketch_tasks.pddl import (
 )
 
 VARIANTS = ("V1", "V2", "V2E", "V3")
+SAM = "sam"
 TRIES, LENGTH = 1000, 10
 TESTED = 100
 """Tries in each of the other problems."""
 MOST_INPUTS = 14
 """Atoms that the blank of a precondition reads: those of the precondition first."""
-TIME_LIMIT = 20.0
+CPU_LIMIT = 20.0
+"""Seconds of the processor for each plan: how busy the machine is does not count."""
 MOST_TRUE = 30
 """Instances of a goal predicate by which an episode is judged."""
 
@@ -62,10 +66,11 @@ MOST_TRUE = 30
 
 @dataclass
 class Sketch:
-    """A domain with blanks, and exact functions for them."""
+    """A domain with blanks, and exact functions for them; ``known`` stands for preconditions, by action."""
 
     world: World
     variant: str
+    known: dict[str, Tree] = field(default_factory=dict)
     exact: dict[str, Callable[..., Any]] = field(default_factory=dict)
     asked: dict[str, list[Tree]] = field(default_factory=dict)
     goal_predicate: str = ""
@@ -89,10 +94,12 @@ class Sketch:
 
     def _action(self, schema: Schema) -> Tree:
         flat = [word for pair in schema.parameters for word in (pair[0], "-", pair[1])]
-        known = self.variant == "V3"
-        effect = schema.effect if known else self._effect(schema, schema.effect, [0])
+        is_given = self.variant in ("V3", SAM)
+        effect = schema.effect if is_given else self._effect(schema, schema.effect, [0])
         blank = self.variant in ("V2", "V2E") and not quantified(schema.precondition) and schema.precondition
-        precondition = self._precondition(schema) if blank else schema.precondition
+        precondition = (
+            self._precondition(schema) if blank else self.known.get(schema.name, schema.precondition)
+        )
         return [":action", schema.name, ":parameters", flat, ":precondition", precondition or ["and"],
                 ":effect", effect or ["and"]]  # fmt: skip
 
@@ -298,33 +305,39 @@ def judged(
     return right
 
 
-def safe_preconditions(sketch: Sketch, tried: Sequence[tuple[World, Try]]) -> dict[str, Callable[..., Any]]:
-    """For each precondition that is blank: what held in all executions; false where there were none."""
+def safe(sketch: Sketch, tried: Sequence[tuple[World, Try]]) -> Sketch:
+    """The domain itself, but for preconditions that are blank in a sketch: what held in all executions.
+
+    False where there were none.
+    """
+    sketch.domain  # noqa: B018, for what is asked
     held: dict[str, dict[str, bool]] = {}
+    schemas = {schema.name: schema for schema in sketch.world.schemas}
     for world, one in tried:
-        schema = next(s for s in world.schemas if s.name == one.action[0])
-        if one.after is None or schema.name not in sketch.asked:
+        name = one.action[0]
+        if one.after is None or name not in sketch.asked:
             continue
-        bound = dict(zip([name for name, _ in schema.parameters], one.action[1:], strict=True))
-        now = {written(a): world.holds(a, one.before, bound) for a in sketch.asked[schema.name]}
-        before = held.get(schema.name, now)
-        held[schema.name] = {atom: truth for atom, truth in before.items() if now[atom] == truth}
-    found = {}
+        bound = dict(zip([variable for variable, _ in schemas[name].parameters], one.action[1:], strict=True))
+        now = {written(atom): world.holds(atom, one.before, bound) for atom in sketch.asked[name]}
+        held[name] = {a: truth for a, truth in held.get(name, now).items() if now[a] == truth}
+    found: dict[str, Tree] = {}
     for name, asked in sketch.asked.items():
-        literals = [
-            a if held[name][written(a)] else ["not", a] for a in asked if written(a) in held.get(name, {})
-        ]
-        never: Tree = ["and", asked[0], ["not", asked[0]]]
-        found[f"action::{name}::pre"] = truth_of(["and", *literals] if name in held else never, asked)
-    return found
+        kept = [part for part in conjuncts(schemas[name].precondition) if compares(part)]
+        told = held.get(name)
+        if told is None:
+            found[name] = ["and", asked[0], ["not", asked[0]]]
+            continue
+        sure = [a for a in asked if written(a) in told]
+        found[name] = ["and", *kept, *[a if told[written(a)] else ["not", a] for a in sure]]
+    return Sketch(sketch.world, SAM, found)
 
 
 def plan_valid(sketch: Sketch, model: Any, world: World) -> bool | str | None:
     """Whether the plan of a problem is valid in the exact domain, or ``guessed``; None: no plan was found."""
+    first, goal = sketch.states(world)(world.first), sketch.goal_of(world)
     try:
-        result = pds.plan(
-            model, sketch.states(world)(world.first), sketch.goal_of(world), time_limit=TIME_LIMIT
-        )
+        with Budget(CPU_LIMIT, clock=process_time).running():
+            result = pds.plan(model, first, goal, time_limit=None)
     except pds.Error as refused:
         if refused.diagnostics[0].code == "too-many-instances":
             return None
@@ -359,9 +372,9 @@ def measure(
         if variant == "V2E":
             drawn = [(w, [[t] for e in found for t in e if t.after is not None]) for w, found in drawn]
         steps = sum(len(episode) for _, found in drawn for episode in found)
-        if way == "sam":
-            safe = safe_preconditions(sketch, [(w, t) for w, found in drawn for e in found for t in e])
-            model = pds.Model(parsed, modules=sketch.exact | safe)
+        if way == SAM:
+            sketch = safe(sketch, [(w, t) for w, found in drawn for e in found for t in e])
+            model = pds.Model(sketch.domain)
         else:
             episodes = [episode for w, found in drawn for episode in recorded(sketch, w, found, rng)]
             model = learned(parsed, episodes, way, seed, options)
@@ -379,6 +392,7 @@ def measure(
         "goals": None,
         "plans": float(np.mean(returned)) if returned else None,
         "solved": sum(returned),
+        "invalid": returned.count(False),
         "guessed": valid.count("guessed"),
         "problems": len(valid),
         "keep": None,

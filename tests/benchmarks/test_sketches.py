@@ -168,3 +168,21 @@ def test_published_domains_are_tried_in_a_world_of_their_own(sketches, tmp_path)
         if "V2" in name:
             safe = published.measure(name, 0, "sam", {}, sketches.learned)
             assert (safe["plans"], safe["solved"], safe["guessed"]) == (1, 1, 0)
+
+
+def test_published_domains_have_a_table_that_names_invalid_plans_and_what_sam_solves(sketches):
+    def row(way, **counts):
+        facts = {"blanks": 1, "data": 2, "steps": 1.0, "cpu": 1.0, "seed": 0, "problems": 3, "guessed": 0}
+        return {"task": "pddl:some/switches:V2", "way": way, **facts, **counts}
+
+    text = sketches.table([row("default", solved=1, invalid=1), row("sam", solved=2, invalid=0)])
+    assert "| switches:V2 | default | 1 | 2 | 1.000 | 3 | 1 | 1 | 0 | 1 | 1.0 |" in text
+    assert "not valid: switches:V2 (default)." in text
+    assert "less often than by sam: switches:V2." in text
+
+
+def test_a_run_that_fails_is_named_after_the_others_are_kept(sketches, monkeypatch):
+    jobs, kept = [("no-such-task", 0, "exact", {}), ("twenty-steps", 0, "exact", {})], []
+    with pytest.raises(ExceptionGroup, match="1 of 2 runs failed"):
+        sketches.run_all(jobs, 1, kept.append)
+    assert [row["task"] for row in kept] == ["twenty-steps"]
