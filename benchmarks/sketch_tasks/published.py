@@ -12,9 +12,9 @@ are carried out by the interpreter below, which shares no code with the library.
 The columns are those of `sketches.py`: *steps* are tries in the other problems,
 *plans* the part of the plans that were returned within `CPU_LIMIT` without a guess
 and are valid; ``solved`` counts these, ``guessed`` the plans that rest on guesses,
-``problems`` all. Beside the ways of the other tasks there is ``sam``: the domain
-itself, with what held in all executions as the preconditions that were blank (safe
-action model learning; Stern and Juba, 2017).
+``guessed right`` those of them that are valid, ``problems`` all. Beside the ways of
+the other tasks there is ``sam``: the domain itself, with what held in all executions
+as the preconditions that were blank (safe action model learning; Stern and Juba, 2017).
 """
 
 from __future__ import annotations
@@ -332,26 +332,25 @@ def safe(sketch: Sketch, tried: Sequence[tuple[World, Try]]) -> Sketch:
     return Sketch(sketch.world, SAM, found)
 
 
-def plan_valid(sketch: Sketch, model: Any, world: World) -> bool | str | None:
-    """Whether the plan of a problem is valid in the exact domain, or ``guessed``; None: no plan was found."""
+def outcome(sketch: Sketch, model: Any, world: World) -> str:
+    """What came of a problem: ``solved``, ``invalid``, ``guessed``, ``guessed right``; or ``no plan``."""
     first, goal = sketch.states(world)(world.first), sketch.goal_of(world)
     try:
         with Budget(CPU_LIMIT, clock=process_time).running():
             result = pds.plan(model, first, goal, time_limit=None)
     except pds.Error as refused:
         if refused.diagnostics[0].code == "too-many-instances":
-            return None
+            return "no plan"
         raise
     if result.plan is None:
-        return None
-    if result.guesses:
-        return "guessed"
+        return "no plan"
     facts: Facts | None = world.first
     for action in result.plan:
-        facts = world.simulate(facts, action)
-        if facts is None:
-            return False
-    return world.holds(world.goal, facts, {})
+        facts = None if facts is None else world.simulate(facts, action)
+    is_valid = facts is not None and world.holds(world.goal, facts, {})
+    if result.guesses:
+        return "guessed right" if is_valid else "guessed"
+    return "solved" if is_valid else "invalid"
 
 
 def measure(
@@ -382,18 +381,19 @@ def measure(
     for world in worlds[2:]:
         for kind, found in judged(sketch, model, world, tries(world, TESTED, rng)).items():
             right.setdefault(kind, []).extend(found)
-    valid = [plan_valid(sketch, model, world) for world in worlds[2:]]
-    returned = [one for one in valid if isinstance(one, bool)]
+    found = Counter(outcome(sketch, model, world) for world in worlds[2:])
+    returned = found["solved"] + found["invalid"]
     return {
         "half": "check",
         "blanks": len(parsed.blanks),
         "data": steps,
-        "steps": float(np.mean([np.mean(found) for found in right.values() if found])),
+        "steps": float(np.mean([np.mean(some) for some in right.values() if some])),
         "goals": None,
-        "plans": float(np.mean(returned)) if returned else None,
-        "solved": sum(returned),
-        "invalid": returned.count(False),
-        "guessed": valid.count("guessed"),
-        "problems": len(valid),
+        "plans": found["solved"] / returned if returned else None,
+        "solved": found["solved"],
+        "invalid": found["invalid"],
+        "guessed": found["guessed"] + found["guessed right"],
+        "guessed right": found["guessed right"],
+        "problems": len(worlds) - 2,
         "keep": None,
     }

@@ -173,10 +173,10 @@ def test_published_domains_are_tried_in_a_world_of_their_own(sketches, tmp_path)
 def test_published_domains_have_a_table_that_names_invalid_plans_and_what_sam_solves(sketches):
     def row(way, **counts):
         facts = {"blanks": 1, "data": 2, "steps": 1.0, "cpu": 1.0, "seed": 0, "problems": 3, "guessed": 0}
-        return {"task": "pddl:some/switches:V2", "way": way, **facts, **counts}
+        return {"task": "pddl:some/switches:V2", "way": way, **facts, "guessed right": 0, **counts}
 
     text = sketches.table([row("default", solved=1, invalid=1), row("sam", solved=2, invalid=0)])
-    assert "| switches:V2 | default | 1 | 2 | 1.000 | 3 | 1 | 1 | 0 | 1 | 1.0 |" in text
+    assert "| switches:V2 | default | 1 | 2 | 1.000 | 3 | 1 | 1 | 0 | 0 | 1 | 1.0 |" in text
     assert "not valid: switches:V2 (default)." in text
     assert "less often than by sam: switches:V2." in text
 

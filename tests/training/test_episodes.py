@@ -85,7 +85,7 @@ def test_several_goals_are_learned_and_each_transition_counts_once(several):
     report = pds.fit(model, episodes, steps=110, batch=96, learning_rate=6e-3)
     assert report.train.goal_accuracy > 0.97
     assert report.train.steps == sum(len(e.actions) for e in episodes)
-    assert report.train.positives + report.train.negatives == 3 * sum(len(e.states) for e in episodes)
+    assert report.train.judged.count == 3 * sum(len(e.states) for e in episodes)
     alone = evaluate(model, [judged(e, {}) for e in episodes]).measures
     assert alone.steps_right == report.train.steps_right
     assert (alone.positives, alone.negatives) == (0, 0)
@@ -106,7 +106,7 @@ def test_success_that_nobody_told_is_left_out(rooms, unknown):
     silent = [pds.Episode(e.states, e.actions, e.goal, unknown) for e in episodes[:20]]
     report = pds.fit(pds.Model(domain, seed=0), [*silent, *episodes[20:]], steps=3)
     states = sum(len(e.states) for e in episodes[20:])
-    assert report.train.positives + report.train.negatives == states
+    assert report.train.judged.count == states
     assert report.train.steps == sum(len(e.actions) for e in episodes)
 
 
@@ -114,7 +114,7 @@ def test_single_states_may_be_unknown(rooms):
     first = rooms[1][0]
     partly = judged(first, {GOALS[2]: [None, *truths(first)[GOALS[2]][1:]]})
     measures = evaluate(pds.Model(rooms[0], seed=0), [partly]).measures
-    assert measures.positives + measures.negatives == len(first.states) - 1
+    assert measures.judged.count == len(first.states) - 1
 
 
 def test_goals_survive_the_disk_and_columns(several, rooms, tmp_path):

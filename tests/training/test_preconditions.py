@@ -130,6 +130,46 @@ def test_a_plan_on_a_guess_says_so(lifting):
     assert set(found.guesses) <= set(found.warnings)
 
 
+def test_expansions_without_guesses_are_not_taken_from_those_with_guesses():
+    flips = "".join(
+        f"(:action flip-{x}-{y} :effect (and "
+        + "".join(f"(when ({v}) (not ({v}))) (when (not ({v})) ({v}))" for v in (x, y))
+        + "))"
+        for x, y in ("ab", "bc")
+    )
+    domain = pds.parse_domain(f"""
+    (define (domain parity) (:predicates (a) (b) (c) (near) (free)) {flips}
+      (:action light :precondition (??pre (near) (free)) :effect (a)))
+    """)
+
+    def state(near, free, a=0):
+        return pds.State(domain, {}, {"a": a, "b": 0, "c": 0, "near": near, "free": free})
+
+    episodes = [
+        pds.Episode([state(near, 1), state(near, 1, a=near)], [("light",)], executable=[bool(near)])
+        for near in (0, 1)
+    ]
+    model = pds.Model(domain, seed=0)
+    pds.fit(model, episodes * 20, seed=0)
+    found = pds.plan(model, state(1, 0), "(and (a) (b) (c))", max_expansions=26)
+    without, guessing = found.stages
+    assert without.expanded > guessing.expanded
+    assert (guessing.name, guessing.ended) == ("rules", "solved")
+    assert found.guesses
+
+
+def test_two_effects_on_what_never_changed_are_found_without_a_step():
+    domain = pds.parse_domain("""
+    (define (domain radio) (:types box) (:predicates (free) (sent ?b - box))
+      (:action send :parameters (?b - box) :effect (and (assign (free) (??busy (free)))
+        (assign (free) (??done (free))) (assign (sent ?b) (??sent (sent ?b))))))
+    """)
+    states = [pds.State(domain, {"box": ["x"]}, {"free": True, "sent": [sent]}) for sent in (0, 1)]
+    model = pds.Model(domain, seed=0)
+    assert pds.fit(model, [pds.Episode(states, [("send", "x")])] * 20, seed=0).steps == 0
+    assert sorted(str(form) for form in model.forms.values()) == ["false", "true", "true"]
+
+
 def test_several_blanks_in_one_precondition_are_settled_by_executions_alone():
     domain = pds.parse_domain("""
     (define (domain two) (:types box) (:predicates (a ?b - box) (c ?b - box) (up ?b - box))

@@ -200,9 +200,9 @@ class RuleSearch:
         self._state = problems.states[i].batch
         self._abstraction: Abstraction | None = None
         self._operators: tuple[int, ...] = ()
-        self.refinements = 0
+        self._before = problems.expanded([i])[0]
+        self.refinements, self.why = 0, ""
         self.phases = {"rules": 0.0, "search": 0.0, "replay": 0.0}
-        self.why = ""
 
     def find(self) -> list[Step] | None:
         """A plan of which the rules say that it reaches the goal; None: they know of none."""
@@ -262,9 +262,9 @@ class RuleSearch:
         return outcome
 
     def _left(self) -> int | None:
-        """How many expansions are left."""
-        most = self._allowed.expansions
-        return None if most is None else max(0, most - self._problems.expanded([self._i])[0])
+        """How many expansions are left of those of this stage."""
+        most, spent = self._allowed.expansions, self._problems.expanded([self._i])[0] - self._before
+        return None if most is None else max(0, most - spent)
 
     def posed(self) -> _Drafted | None:
         """The same for a search together with others; None: it is searched alone."""

@@ -151,8 +151,6 @@ class TransitionErrors:
         """Counts and rates."""
         return {
             **asdict(self),
-            "error": self.wrong / max(1, self.variables),
-            "error_changed": self.wrong_changed / max(1, self.changed),
             "distance": self.distance / max(1, self.variables),
             "right_changed": self.right_changed,
             "right_unchanged": self.right_unchanged,
@@ -188,16 +186,6 @@ class Measures:
         return Judged.of(self.by_goal)
 
     @property
-    def positives(self) -> int:
-        """The states in which the goal held."""
-        return self.judged.positives
-
-    @property
-    def negatives(self) -> int:
-        """The states in which it did not."""
-        return self.judged.negatives
-
-    @property
     def goal_accuracy(self) -> float:
         """The part of all states whose goal was judged right."""
         return self.judged.accuracy
@@ -223,17 +211,11 @@ class Measures:
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
-        judged = self.judged
         return {
             "goal_accuracy": self.goal_accuracy,
-            "goal_accuracy_positives": judged.right_positives / max(1, judged.positives),
-            "goal_accuracy_negatives": judged.right_negatives / max(1, judged.negatives),
-            "goal_always_false": judged.always_false,
-            "goal_balanced": judged.balanced,
-            "positives": judged.positives,
-            "negatives": judged.negatives,
+            "judged": self.judged.as_json(),
             "step_accuracy": self.step_accuracy,
-            "step_no_change": self.no_change,
+            "no_change": self.no_change,
             "steps": self.steps,
             "goals": [kind.as_json() for kind in self.goals],
             "transitions": {name: found.as_json() for name, found in self.transitions.items()},

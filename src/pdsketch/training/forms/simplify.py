@@ -159,18 +159,25 @@ class Simplifier:
     def _closed(self) -> Simplified | None:
         spaces = self._spaces()
         said = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
-        for name in said.keys() - spaces.keys():
+        silent, left = [], [name for name in said if name not in spaces]
+        for name in left:
             self._seen[name] = _sampled(said[name].args)
             proposed = propose(self.slots[name].signature, said[name])
             best = min(proposed, key=lambda one: (one.error, self._price(name, one.form)), default=None)
             if best is None:
-                return None
-            self.slots[name].inner = best.form
+                silent.append(name)
+            else:
+                self.slots[name].inner = best.form
+        for name in silent:  # what it writes never changed: of two such, one writes false and the other true
+            slot = self.slots[name]
+            slot.inner = always(slot.signature, False)
+            if self.judge().total:
+                slot.inner = always(slot.signature, True)
         now = self.judge()
         if now.total:
             return None
-        rivals = {name: self._rivals(name, said[name], None) for name in said.keys() - spaces.keys()}
-        self._told |= said.keys() - spaces.keys()
+        rivals = {name: self._rivals(name, said[name], None) for name in left}
+        self._told |= {*left}
         return self._simplified(now, now, rivals, spaces)
 
     @contextmanager
