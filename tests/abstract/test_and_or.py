@@ -425,10 +425,10 @@ def test_corrections_of_other_weights_are_left_alone():
     before = pds.rules(model).functions[0].rules
     corrections = Corrections(model, books)
     for code in range(3):
-        answer = function.network.answers(
-            {function.network.axes[0].input.variable.name: torch.tensor([[code]])}, 1
+        answer = function.function.answers(
+            {function.function.axes[0].input.variable.name: torch.tensor([[code]])}, 1
         )
-        assert corrections.add(function.network, np.array([code]), 1 - answer[0])
+        assert corrections.add(function.function, np.array([code]), 1 - answer[0])
     assert pds.rules(model).functions[0].rules != before
     assert pds.rules(model).functions[0].corrected == 3
     with torch.no_grad():
@@ -442,7 +442,7 @@ def test_results_that_contradict_each_other_correct_nothing():
     books = Codebooks(model.domain, model.notes)
     books.observe("at", state.batch.tensors["at"])
     translator = symbolic_domain(model, books).translator
-    (function,) = {f.network for f in translator.functions.values() if f.owner == "jump"}
+    (function,) = {f.function for f in translator.functions.values() if f.owner == "jump"}
     corrections = translator.corrections
     high = books.know_values(model.domain.predicates["at"].type, torch.tensor([5.0]))[0]
     assert corrections.count(function.key) == 1

@@ -18,7 +18,7 @@ from pdsketch.abstract.andor.readout import (
     keep_counts as keep_counts,
     rules as rules,
 )
-from pdsketch.abstract.andor.surely import is_guessed as is_guessed
+from pdsketch.abstract.andor.translate import is_guessed as is_guessed
 from pdsketch.abstract.optimistic.compile import compile_optimistic as compile_optimistic
 from pdsketch.abstract.pddl.folder import (
     check_folder as check_folder,

@@ -8,50 +8,32 @@ each other correct nothing: then the codes are too coarse, and what they stand f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
-from typing import Final, final
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from pdsketch.abstract.abstraction import with_names
 from pdsketch.abstract.andor.codebooks import Codebooks
-from pdsketch.abstract.andor.functions import CodeAxis
+from pdsketch.abstract.andor.functions import CodeAxis, CodeInput
+from pdsketch.abstract.andor.model_function import ModelFunction
 from pdsketch.core import Longs
-from pdsketch.lang import BlankCall, Expr, ValueType, formula_text, walk
-from pdsketch.tensor import CORRECTIONS, ENTRIES, WEIGHTS, Model
+from pdsketch.lang import ObjectType, ValueType, Variable, free_variables, walk
+from pdsketch.tensor import CORRECTIONS, ENTRIES, WEIGHTS, Model, StateBatch
+
+if TYPE_CHECKING:
+    from pdsketch.abstract.andor.translate import Translator
 
 MOST: Final = 1024
 """Corrections that a model remembers; then the oldest go. Set by hand."""
 
-Answers = Callable[[Mapping[str, Tensor], int], Longs]
-"""The values of inputs, ``[1, n, *shape]`` each, and how many → results, ``[n, parts]``."""
-
 Numbers = tuple[tuple[float, ...], ...]
 """Codes as the numbers that they stand for; a truth is 0 or 1, and nothing is written: ``()``."""
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class NetworkFunction:
-    """A function of the model that has no set among its inputs.
-
-    ``results`` are those on codes of its ``axes``, corrected; ``answers`` are the network's on values.
-    ``type`` is that of its value; None: it is a truth.
-    """
-
-    key: str
-    axes: tuple[CodeAxis, ...]
-    type: ValueType | None
-    answers: Answers
-    results: Callable[[Longs], Longs]
-
-
-def key_of(expr: Expr, type_: ValueType | None) -> str:
-    """A name for a function that is the same in every process."""
-    blanks = sorted({node.blank for node in walk(expr) if isinstance(node, BlankCall)})
-    return " ".join([formula_text(expr), *blanks, "" if type_ is None else f"-> {type_}"]).strip()
 
 
 @final
@@ -74,7 +56,7 @@ class Corrections:
         """How many cases of a function are corrected."""
         return sum(own == key and result is not None for (own, _), result in self._entries.items())
 
-    def applied(self, function: NetworkFunction, rows: Longs, results: Longs) -> Longs:
+    def applied(self, function: ModelFunction, rows: Longs, results: Longs) -> Longs:
         """The results of a function on rows of codes with its corrections in their place."""
         for (own, given), right in self._entries.items():
             if own != function.key or right is None or len(given) != len(function.axes):
@@ -85,7 +67,7 @@ class Corrections:
                 results[(rows == np.array(codes, np.int64)).all(1)] = np.array(result, np.int64)
         return results
 
-    def add(self, function: NetworkFunction, row: Longs, result: Longs) -> bool:
+    def add(self, function: ModelFunction, row: Longs, result: Longs) -> bool:
         """Correct one case; False where it was corrected otherwise before."""
         given = tuple(_numbers(axis, int(code)) for axis, code in zip(function.axes, row, strict=True))
         right = self._values(function.type, result.tolist())
@@ -152,3 +134,85 @@ def _digest(model: Model) -> str:
     for parameter in model.parameters():
         digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()[:32]
+
+
+# Where functions over codes say something else than the model does in a state.
+
+MOST_ROWS: Final = 4096
+"""Combinations of objects for which a function is asked in a state; one of more is left out. Set by hand."""
+
+WrongCase = tuple[ModelFunction, Longs, Longs]
+"""A function, the codes on its axes, and its results there."""
+
+
+def counter_examples(
+    translator: Translator,
+    state: StateBatch,
+    owners: Collection[str],
+    arguments: Mapping[str, Any],
+    names: Mapping[str, str],
+) -> list[WrongCase]:
+    """The cases that one state shows to be wrong, of functions of some actions and derived predicates.
+
+    ``owners`` are the names of these actions and predicates, whose functions ``translator`` has put into
+    rules; ``state`` is a batch of one, encoded. ``arguments`` are those of the action's parameters: objects
+    and values. ``names`` are the objects of the state by the names that formulas have for them.
+    """
+    known = translator.functions.values()
+    asked = {f.function.key: f.function for f in known if f.owner in owners and f.function.set is None}
+    found = []
+    for function in asked.values():
+        inputs = list(dict.fromkeys(axis.input for axis in function.axes))
+        given = _values(translator.model, state, inputs, arguments, names)
+        if given is None:
+            continue
+        n = len(next(iter(given.values()))) if given else 1
+        columns = [_column(axis, given[axis.input.variable.name]) for axis in function.axes]
+        rows = np.stack(columns, -1) if columns else np.zeros((n, 0), np.int64)
+        device = translator.evaluator.programs.device
+        said = function.results(rows)
+        done = function.answers({name: values[None].to(device) for name, values in given.items()}, n)
+        differ = np.flatnonzero((said != done).any(1))
+        cases = {(*rows[i].tolist(), *done[i].tolist()): i for i in differ.tolist()}
+        found += [(function, rows[i], done[i]) for i in cases.values()]
+    return found
+
+
+def _values(
+    model: Model,
+    state: StateBatch,
+    inputs: Sequence[CodeInput],
+    arguments: Mapping[str, Any],
+    names: Mapping[str, str],
+) -> dict[str, Tensor] | None:
+    """The values of inputs in a state, ``[n, *shape]`` each, for all objects; None: they are not known."""
+    engine, universe = model.engine, state.universe(0)
+    read = [node for each in inputs for node in walk(each.expr) if isinstance(node, Variable)]
+    free = {name for each in inputs for name in free_variables(each.expr)}
+    objects = {v.name: v for v in read if v.name in free and isinstance(v.type, ObjectType)}
+    members = [universe.members(v.type) for v in objects.values() if isinstance(v.type, ObjectType)]
+    n = prod(map(len, members))
+    if n > MOST_ROWS:
+        return None
+    rows = product(*members)
+    fits = [all(arguments.get(v, o) == o for v, o in zip(objects, row, strict=True)) for row in rows]
+    kept = torch.tensor([i for i, fit in enumerate(fits) if fit], dtype=torch.int64)
+    found, run = {}, engine.open(state)
+    for each in inputs:
+        if isinstance(each.expr, Variable):
+            if each.expr.name not in arguments:
+                return None
+            value = torch.as_tensor(arguments[each.expr.name])
+            found[each.variable.name] = value.expand(len(kept), *value.shape)
+            continue
+        table = engine.table(run, with_names(each.expr, names), list(objects.values()))[0]
+        found[each.variable.name] = table.reshape(n, *table.shape[len(members) :]).cpu()[kept]
+    return found
+
+
+def _column(axis: CodeAxis, values: Tensor) -> Longs:
+    """The codes of values on an axis."""
+    if axis.part is None:
+        return (values.reshape(-1) > 0.5).numpy().astype(np.int64)
+    numbers = values.double().reshape(len(values), -1).numpy()
+    return axis.part.book.nearest(numbers[:, list(axis.part.dimensions)])

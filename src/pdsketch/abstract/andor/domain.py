@@ -6,24 +6,23 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, final
+from typing import final
 
 import numpy as np
 import torch
 
-from pdsketch.abstract.andor.behaviour import Behaviour
-from pdsketch.abstract.andor.bound import BoundReads, Splitting, reachable
 from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import (
-    CodeAxis,
+    Behaviour,
     CodeTable,
     NotAbstractableError,
     TooManyCombinationsError,
+    own_column,
 )
-from pdsketch.abstract.andor.surely import surely
 from pdsketch.abstract.andor.symbolic import (
     ENTITY,
+    BoundReads,
     Case,
     Scope,
     Symbols,
@@ -57,6 +56,8 @@ from pdsketch.lang import (
     Value,
     ValueType,
     Variable,
+    action_reads,
+    closure,
     components,
     map_children,
     names_in,
@@ -64,9 +65,6 @@ from pdsketch.lang import (
 )
 from pdsketch.task import GoalFormula
 from pdsketch.tensor import Model
-
-MOST_ROUNDS: Final = 64
-"""Rounds in which effects may make new codes."""
 
 
 @final
@@ -130,12 +128,11 @@ def symbolic_domain(
         books, constants_of([*bodies, *effects, *(a.precondition for a in domain.actions.values())])
     )
     with torch.inference_mode():
-        for _ in range(MOST_ROUNDS):
+        sizes = None
+        while books.sizes != sizes:  # they only grow, and up to a limit
             current().check()
             sizes = books.sizes
             _write_codes(translator)
-            if books.sizes == sizes:
-                break
         return _written(translator, sure)
 
 
@@ -162,20 +159,12 @@ def _written(translator: Translator, sure: bool) -> SymbolicDomain:
     parts = frozenset(name for name, _, _ in _parts(translator))
     bound = BoundReads(whole, translator.symbols, parts)
     actions = {name: bound.action(action) for name, action in actions.items()}
-    splitting = Splitting(translator.symbols)
-    actions = {name: splitting.action(action) for name, action in actions.items()}
-    derived = {name: splitting.derived(predicate) for name, predicate in derived.items()}
-    for name, predicate in [*translator.symbols.auxiliary.items()]:
-        translator.symbols.auxiliary[name] = splitting.derived(predicate)
     domain = _domain(translator, actions, derived)
     return SymbolicDomain(domain, translator.symbols.facts, translator, left_out)
 
 
 def goal_over_codes(symbolic: SymbolicDomain, goal: Expr) -> GoalFormula:
-    """A goal as a formula over codes, with relations and derived predicates of its own.
-
-    What exists is derived in steps over few variables, as in conditions.
-    """
+    """A goal as a formula over codes, with relations and derived predicates of its own."""
     translator = symbolic.translator
     outer, books = translator.symbols, translator.books
     own = Symbols(translator.domain, books, fresh=outer.fresh)
@@ -184,9 +173,6 @@ def goal_over_codes(symbolic: SymbolicDomain, goal: Expr) -> GoalFormula:
         formula = _in_steps(translator.truth(goal, {}), own)
     finally:
         translator.symbols = outer
-    splitting = Splitting(own)
-    for name, predicate in [*own.auxiliary.items()]:
-        own.auxiliary[name] = splitting.derived(predicate)
     codes = {code_name(book, i): sort_of(book) for book in books.books() for i in range(len(book))}
     return GoalFormula(formula, {**own.relations, **own.auxiliary}, own.facts, codes)
 
@@ -205,7 +191,7 @@ def _actions(translator: Translator, left_out: dict[str, str], sure: bool) -> It
                 Apply(candidate_name(b), scope[p.name], BOOL) for p, b in arguments(translator.books, action)
             ]
             needed = action.precondition
-            could = surely(translator, needed, scope) if sure else translator.truth(needed, scope)
+            could = translator.surely(needed, scope) if sure else translator.truth(needed, scope)
             precondition = conjoined([*allowed, could])
             effects = [e for update in action.effects for e in _effects(translator, update, scope)]
         except (NotAbstractableError, TooManyCombinationsError) as why:
@@ -296,7 +282,8 @@ def _case_effects(
     quantified = [v for _, more, _ in read for v in more]
     atoms = [atom for _, _, reads in read for atom in reads]
     codes = tuple(variable for variable, _, _ in read)
-    own = next((codes[i] for i, axis in enumerate(table.axes) if _is_own(axis, update.target, place)), None)
+    at = own_column(table.axes, update.target, place)
+    own = None if at is None else codes[at]
     distinct = set(out)
     new: Variable | Object
     if len(distinct) == 1 and len(rows) == table.results.size:
@@ -330,21 +317,14 @@ def _case_effects(
     yield Update("delete", gone, None, (*everything, old), when)
 
 
-def _is_own(axis: CodeAxis, target: Apply, place: int) -> bool:
-    """Whether an axis is the part of the target that is written."""
-    return axis.input.expr == target and axis.place == place
-
-
 def _written_rows(table: CodeTable, target: Apply, place: int) -> tuple[list[list[int]], list[int]]:
     """The rows of codes in which something is written that is not there already, and what."""
     results: Longs = table.results.astype(np.int64)
     index = np.argwhere(results >= 0)
     columns = [axis.codes[index[:, i]] for i, axis in enumerate(table.axes)]
     out = results[results >= 0].reshape(-1)
-    keep = np.ones(len(out), np.bool_)
-    for axis, column in zip(table.axes, columns, strict=True):
-        if _is_own(axis, target, place):
-            keep &= column != out
+    own = own_column(table.axes, target, place)
+    keep = np.ones(len(out), np.bool_) if own is None else columns[own] != out
     rows = np.stack(columns, -1)[keep] if columns else np.zeros((int(keep.sum()), 0), np.int64)
     return rows.tolist(), out[keep].tolist()
 
@@ -384,12 +364,11 @@ def _domain(
     hierarchy = Hierarchy({ENTITY: ("object",), **above, **dict.fromkeys(names, ("object",))})
     constants = {name: apart(type_) for name, type_ in domain.constants.items()}
     codes = {code_name(book, i): sort_of(book) for book in books.books() for i in range(len(book))}
-    formulas = [e for a in actions.values() for e in (a.precondition, *(u.condition for u in a.effects))]
-    values = [u.value for a in actions.values() for u in a.effects if u.value is not None]
-    own_bodies = [p.body for p in derived.values() if p.body is not None]
-    auxiliary = reachable([*formulas, *values, *own_bodies], symbols.auxiliary)
-    bodies = {p.name: p.body for p in (*derived.values(), *auxiliary.values()) if p.body is not None}
-    reads = {name: [n for n in names_in(body) if n in bodies] for name, body in bodies.items()}
+    own_bodies = {**derived, **symbols.auxiliary}
+    reads = {n: names_in(p.body) & own_bodies.keys() for n, p in own_bodies.items() if p.body is not None}
+    used = closure({*derived, *(n for action in actions.values() for n in action_reads(action))}, reads)
+    auxiliary = {name: predicate for name, predicate in symbols.auxiliary.items() if name in used}
+    reads = {name: reads[name] for name in reads if name in used}
     return Domain(
         name=f"{domain.name}-codes",
         source=Source("<abstraction>", ""),

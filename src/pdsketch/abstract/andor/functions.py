@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import prod
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from pdsketch.abstract.andor.codebook import CodePart
 from pdsketch.abstract.andor.codebooks import Codebooks
+from pdsketch.abstract.decision_lists.decision_list import DecisionList
 from pdsketch.budget import current
 from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
@@ -38,6 +39,9 @@ from pdsketch.lang import (
     walk,
 )
 from pdsketch.tensor import Callee, Detached, Given, Model, Node
+
+if TYPE_CHECKING:
+    from pdsketch.abstract.andor.model_function import ModelFunction
 
 MOST_COMBINATIONS: Final = 500_000
 """Combinations of codes on which an expression is evaluated: two seconds for a small network. Set by hand."""
@@ -103,6 +107,81 @@ class CodeTable:
                 results = first.squeeze(i)
                 del axes[i]
         return CodeTable(tuple(axes), results)
+
+
+@final
+@dataclass(slots=True)
+class Counts:
+    """In how many combinations of codes something was out of the ordinary.
+
+    - ``not_finite``: a network returned NaN: they are false, or write nothing.
+    - ``off``: the value is off every code: the nearest stands for it.
+    - ``unseen``: no data had the value: nothing is written.
+    - ``corrected``: the result is what the model did in a plan (`Corrections`).
+    """
+
+    not_finite: int = 0
+    off: int = 0
+    unseen: int = 0
+    corrected: int = 0
+
+
+UNCHANGED, AS_EMPTY = -1, -2
+"""Among the codes that a function gives: it writes nothing; what it gives for the empty set."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CounterExample:
+    """A case in which rules are wrong: the codes on axes, those of elements of a set, and the results."""
+
+    axes: tuple[CodeAxis, ...]
+    codes: tuple[int, ...]
+    own: tuple[CodeAxis, ...] = ()
+    elements: tuple[tuple[int, ...], ...] = ()
+    result: tuple[int, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """How a function is represented: exactly, or how often it agreed in so many ``cases``."""
+
+    name: str
+    exact: bool
+    agreement: float
+    cases: int
+    counts: Counts
+    counter_example: CounterExample | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SampledRules:
+    """A decision list that was learned from samples: ``meanings[label]`` is a code, or 0 and 1 of truth."""
+
+    axes: tuple[CodeAxis, ...]
+    own: tuple[CodeAxis, ...]
+    rules: DecisionList
+    meanings: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CodeFunction:
+    """What a function of ``owner``, an action or a derived predicate, gives at a ``place`` of its type.
+
+    ``table`` says its results; of a set, those of the empty one, and ``elements`` how one element changes
+    them (`AS_EMPTY`: not at all). ``sampled`` says them where there are no tables.
+    """
+
+    owner: str
+    function: ModelFunction
+    place: int
+    behaviour: Behaviour
+    table: CodeTable | None = None
+    elements: CodeTable | None = None
+    sampled: SampledRules | None = None
 
 
 @final
@@ -173,18 +252,15 @@ class CodeInputs:
 class CodeEvaluator:
     """Evaluates programs of expressions whose only variables are inputs, on values of codes.
 
-    ``broken`` says for which rows of the last run a network returned NaN. ``not_finite``, ``off`` and
-    ``unseen`` count these, values that are off every code, and values that are not written because data
-    never had them, until they are set to 0.
+    ``broken`` says for which rows of the last run a network returned NaN; ``counts`` goes on until it is
+    replaced.
     """
 
     def __init__(self, model: Model, books: Codebooks) -> None:
         self.books = books
         self.programs = Detached(model)
         self.broken: Bools = np.zeros(0, np.bool_)
-        self.not_finite = 0
-        self.off = 0
-        self.unseen = 0
+        self.counts = Counts()
         self._functions = model.blanks
 
     def axes(self, inputs: Iterable[CodeInput]) -> list[CodeAxis]:
@@ -220,7 +296,7 @@ class CodeEvaluator:
         with self._functions.watched(watch):
             found = self.programs.run(node, parameters, n).cpu()
         self.broken = watch.rows
-        self.not_finite += int(self.broken.sum())
+        self.counts.not_finite += int(self.broken.sum())
         return found
 
     def truths_on(self, parameters: Mapping[str, Tensor], n: int, node: Node) -> Bools:
@@ -261,12 +337,12 @@ class CodeEvaluator:
                 codes, sure = part.book.meet(own)
                 if part.book.closed:  # nothing else is written than what was seen
                     codes = np.where(sure, codes, -1)
-                    self.unseen += int((~sure & ~wrong).sum())
+                    self.counts.unseen += int((~sure & ~wrong).sum())
                 else:
                     near &= sure
             found.append(codes)
             wrong |= not len(part.book)
-        self.off += int((~near & ~wrong).sum())
+        self.counts.off += int((~near & ~wrong).sum())
         coded = np.stack(found, -1)
         coded[wrong] = -1
         return coded
@@ -297,13 +373,10 @@ Evaluate = Callable[[Longs], Longs]
 @final
 @dataclass(frozen=True, slots=True)
 class Tabulated:
-    """The tables of a function's results, over the axes that matter; the counts are those of `Behaviour`."""
+    """The tables of a function's results, over the axes that matter."""
 
     tables: tuple[CodeTable, ...]
-    not_finite: int = 0
-    off: int = 0
-    unseen: int = 0
-    corrected: int = 0
+    counts: Counts
 
 
 def tables_of(axes: Sequence[CodeAxis], evaluate: Evaluate) -> tuple[CodeTable, ...]:

@@ -18,20 +18,17 @@ import torch
 from torch import Tensor
 
 from pdsketch.abstract.andor import functions
-from pdsketch.abstract.andor.behaviour import (
+from pdsketch.abstract.andor.functions import (
     AS_EMPTY,
     UNCHANGED,
     Behaviour,
-    CodeFunction,
-    CounterExample,
-    SampledRules,
-)
-from pdsketch.abstract.andor.corrections import NetworkFunction, key_of
-from pdsketch.abstract.andor.functions import (
     CodeAxis,
+    CodeFunction,
     CodeInputs,
     CodeTable,
+    CounterExample,
     NotAbstractableError,
+    SampledRules,
     Tabulated,
     TooManyCombinationsError,
     own_column,
@@ -61,10 +58,12 @@ from pdsketch.lang import (
     Update,
     ValueType,
     Variable,
+    formula_text,
     rename_bound,
     substitute,
+    walk,
 )
-from pdsketch.tensor import HELD, Node, largest_set
+from pdsketch.tensor import CRISP, HELD, SURE, Node, largest_set, logic_of
 
 if TYPE_CHECKING:
     from pdsketch.abstract.andor.translate import Translator
@@ -160,13 +159,20 @@ class ModelFunction:
 
     ``expr`` is its expression, in which the variables of ``scope`` are in reach; the ``translator`` knows the
     codes and the relations over them. ``axes`` are the codes of what it reads, ``own`` those of an element of
-    its set, if it is a blank that is given one.
+    its set, if it is a blank that is given one. ``key`` is the same in every process. A truth may be that the
+    expression holds surely (``sure``), or surely does not (not ``sure``): by the form and all its rivals.
     """
 
     def __init__(
-        self, translator: Translator, expr: Expr, scope: Scope, update: Update | None = None
+        self,
+        translator: Translator,
+        expr: Expr,
+        scope: Scope,
+        update: Update | None = None,
+        *,
+        sure: bool | None = None,
     ) -> None:
-        self._t, self._scope = translator, scope
+        self._t, self._scope, self._sure = translator, scope, sure
         self.expr, self.hint = expr, hint_of(expr)
         self.target = None if update is None else update.target
         self.type = None if self.target is None else translator.domain.predicates[self.target.predicate].type
@@ -191,7 +197,8 @@ class ModelFunction:
             largest = largest_set(translator.model.notes, expr.blank, before)
         else:
             value = self._inputs.replaced(expr)
-            self._node = programs.value(value, self.type or BOOL, self._inputs.variables)
+            logic = CRISP if sure is None else logic_of("godel")
+            self._node = programs.value(value, self.type or BOOL, self._inputs.variables, logic)
             self._gate = programs.gate(update, value, self._inputs.variables) if update and bare else None
             self._gated = self._gate is not None
         self.axes = tuple(evaluator.axes(self._inputs.found.values()))
@@ -200,12 +207,10 @@ class ModelFunction:
         self._variables, more = translator.bound(self.set.variables if self.set else (), scope)
         self._inner = {**scope, **more}
         self._sampler = ArgumentSampler(self.axes, self.own, translator.books.seen, largest)
-        self._key = (expr, self.type, self._gated)
-        self.network: NetworkFunction | None = None
-        if self.set is None:
-            answers = partial(self._answers, size=0)
-            key = key_of(expr, self.type)
-            self.network = NetworkFunction(key, self.axes, self.type, answers, self.results)
+        self._identity = (expr, self.type, self._gated, sure)
+        blanks = sorted({node.blank for node in walk(expr) if isinstance(node, BlankCall)})
+        words = [formula_text(expr), *blanks, "" if self.type is None else f"-> {self.type}"]
+        self.key = " ".join(words).strip()
 
     # -- codes in, codes out --------------------------------------------------------
 
@@ -226,14 +231,19 @@ class ModelFunction:
                 for name, tensor in evaluator.parameters(self.own, flat).items():
                     given[name] = tensor.reshape(1, n, size, *tensor.shape[2:])
                 given[HELD] = torch.from_numpy(held[some_rows])[None].to(evaluator.programs.device)
-            parts.append(self._answers(given, n, size))
+            parts.append(self.answers(given, n, size))
         found = np.concatenate(parts)
-        return found if self.network is None else self._t.corrections.applied(self.network, rows, found)
+        corrected = self.set is None and self._sure is None
+        return self._t.corrections.applied(self, rows, found) if corrected else found
 
-    def _answers(self, given: Mapping[str, Tensor], n: int, size: int) -> Longs:
-        """Its results on values of what it reads, ``[1, n, …]`` each."""
+    def answers(self, given: Mapping[str, Tensor], n: int, size: int = 0) -> Longs:
+        """What the model answers on values of what it reads, ``[1, n, …]`` each."""
         evaluator = self._t.evaluator
         node = self._node if self.set is None else self._program(size, self.type or BOOL)
+        if self._sure is not None:
+            degrees = evaluator.run_on(given, n, node).numpy()
+            surely: Bools = degrees > SURE if self._sure else degrees < 1.0 - SURE
+            return surely.astype(np.int64)[:, None]
         if self.type is None:
             return evaluator.truths_on(given, n, node).astype(np.int64)[:, None]
         values = evaluator.run_on(given, n, node)
@@ -280,21 +290,21 @@ class ModelFunction:
                 worst = min(function.behaviour.agreement for function in lists)
                 if found is None or worst > found[0].behaviour.agreement:
                     found = lists
-        for function in found:
-            self._t.note(function)
+        if self._sure is None:
+            for function in found:
+                self._t.note(function)
         return found
 
     def _tables(self) -> Iterator[CodeFunction]:
         """By tables; `TooManyCombinationsError` where these are too large."""
         if self.set is None:
-            assert self.network is not None
-            whole = self._t.tabulated(self._key, self.axes, self.results, self.network.key)
+            whole = self._t.tabulated(self._identity, self.axes, self.results, self.key)
             for place, table in enumerate(whole.tables):
                 yield self._noted(place, self._behaviour(whole, int(table.results.size)), table=table)
             return
         agreement, wrong = self._agreement()
-        empty = self._t.tabulated((self._key, "empty"), self.axes, self._empty)
-        single = self._t.tabulated((self._key, "single"), [*self.axes, *self.own], self._changed)
+        empty = self._t.tabulated((self._identity, "empty"), self.axes, self._empty)
+        single = self._t.tabulated((self._identity, "single"), [*self.axes, *self.own], self._changed)
         cases = _SETS if all(table.results.size for table in empty.tables) else 0
         behaviour = self._behaviour(single, cases, agreement, wrong)
         for place, (table, elements) in enumerate(zip(empty.tables, single.tables, strict=True)):
@@ -306,8 +316,7 @@ class ModelFunction:
     def _behaviour(
         self, found: Tabulated, cases: int, agreement: float = 1.0, wrong: CounterExample | None = None
     ) -> Behaviour:
-        counts = found.not_finite, found.off, found.unseen, found.corrected
-        return Behaviour(self.hint, self.set is None, agreement, cases, *counts, counter_example=wrong)
+        return Behaviour(self.hint, self.set is None, agreement, cases, found.counts, wrong)
 
     def _noted(
         self,
@@ -318,8 +327,7 @@ class ModelFunction:
         elements: CodeTable | None = None,
         sampled: SampledRules | None = None,
     ) -> CodeFunction:
-        own = self._t.owner, self.expr, self.target, self.type, place, behaviour
-        return CodeFunction(*own, table, elements, self.set, sampled, self.network)
+        return CodeFunction(self._t.owner, self, place, behaviour, table, elements, sampled)
 
     def _agreement(self) -> tuple[float, CounterExample | None]:
         """How often the result of random sets is what one of the elements makes of it, or the empty set."""
@@ -352,7 +360,7 @@ class ModelFunction:
         bases: tuple[CodeTable | None, ...] = (None,) * self._n_parts
         if self.set is not None and self.type is not None:
             with suppress(TooManyCombinationsError):
-                bases = self._t.tabulated((self._key, "empty"), self.axes, self._empty).tables
+                bases = self._t.tabulated((self._identity, "empty"), self.axes, self._empty).tables
         for place, base in enumerate(bases):
             own = None if self.target is None else own_column(self.axes, self.target, place)
             varies = base is not None and bool(base.axes)

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.abstract.andor.codebooks import Codebooks
-from pdsketch.abstract.andor.corrections import NetworkFunction
 from pdsketch.abstract.andor.domain import symbolic_domain
 from pdsketch.abstract.andor.functions import CodeEvaluator
+from pdsketch.abstract.andor.model_function import ModelFunction
 from pdsketch.lang import Apply, BlankCall, error, walk
 from pdsketch.progress import ticking
 from pdsketch.tensor import CODEBOOKS, COUNTS, Model
@@ -226,7 +226,7 @@ def code_agreement(model: Model, books: Codebooks) -> float:
     translator = symbolic_domain(model, books).translator
     shares = []
     rng = np.random.default_rng(0)
-    functions = {f.network.key: f.network for f in translator.functions.values() if f.network is not None}
+    functions = {f.function.key: f.function for f in translator.functions.values() if f.function.set is None}
     with torch.inference_mode():
         for function in functions.values():
             share = _agreement(books, translator.evaluator, function, rng)
@@ -236,7 +236,7 @@ def code_agreement(model: Model, books: Codebooks) -> float:
 
 
 def _agreement(
-    books: Codebooks, evaluator: CodeEvaluator, function: NetworkFunction, rng: np.random.Generator
+    books: Codebooks, evaluator: CodeEvaluator, function: ModelFunction, rng: np.random.Generator
 ) -> float | None:
     """That of one function; None: it reads no latent values that were recorded. All else is random codes."""
     axes = function.axes

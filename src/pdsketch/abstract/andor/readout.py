@@ -143,7 +143,7 @@ def rules(model: Model, state: State | None = None, *, codes: Mapping[str, int] 
     functions += [
         writer.rules(function)
         for function in symbolic.translator.functions.values()
-        if function.owner not in owners or _asks(model.domain, function.expr, formulas)
+        if function.owner not in owners or _asks(model.domain, function.function.expr, formulas)
     ]
     order = {name: i for i, name in enumerate((*model.domain.predicates, *model.domain.actions))}
     known = {*model.notes.get("trained", ()), *model.blanks.given}

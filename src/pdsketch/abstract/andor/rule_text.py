@@ -10,10 +10,17 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from pdsketch.abstract.andor.behaviour import AS_EMPTY, UNCHANGED, CodeFunction, CounterExample
 from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.codebooks import Codebooks
-from pdsketch.abstract.andor.functions import CodeAxis, CodeTable, own_column
+from pdsketch.abstract.andor.functions import (
+    AS_EMPTY,
+    UNCHANGED,
+    CodeAxis,
+    CodeFunction,
+    CodeTable,
+    CounterExample,
+    own_column,
+)
 from pdsketch.abstract.decision_lists.decision_list import AtLeast, CodeLiteral, HasCode, SameCode
 from pdsketch.abstract.decision_lists.exact import exact_rules
 from pdsketch.abstract.written import WrittenBlank
@@ -282,17 +289,14 @@ class RuleWriter:
             function.owner,
             behaviour.name,
             self._head(function),
-            function.target is not None,
+            function.function.target is not None,
             tuple(rules),
             behaviour.exact,
             behaviour.agreement,
             behaviour.cases,
             on,
-            behaviour.not_finite,
-            behaviour.off,
-            behaviour.unseen,
-            behaviour.corrected,
-            self._counter_example(function, behaviour.counter_example),
+            counter_example=self._counter_example(function, behaviour.counter_example),
+            **asdict(behaviour.counts),
         )
 
     def written(self, blank: WrittenBlank) -> FunctionRules:
@@ -326,31 +330,31 @@ class RuleWriter:
         )
 
     def _head(self, function: CodeFunction) -> str:
-        if function.target is not None:
-            assert function.type is not None
-            split = len(self._books.parts(function.type)) > 1
-            name = function.target.predicate + (f".{function.place}" if split else "")
-            return f"({' '.join([name, *map(formula_text, function.target.args)])})"
+        if function.function.target is not None:
+            assert function.function.type is not None
+            split = len(self._books.parts(function.function.type)) > 1
+            name = function.function.target.predicate + (f".{function.place}" if split else "")
+            return f"({' '.join([name, *map(formula_text, function.function.target.args)])})"
         owner = self._domain.predicates.get(function.owner)
-        if owner is not None and owner.body == function.expr:
+        if owner is not None and owner.body == function.function.expr:
             return _named(owner.name, owner.parameters)
-        return formula_text(function.expr)
+        return formula_text(function.function.expr)
 
     def _result(self, function: CodeFunction, meaning: int) -> str:
-        if function.type is None:
+        if function.function.type is None:
             return "true" if meaning else "false"
         if meaning == UNCHANGED:
             return UNCHANGED_TEXT
         if meaning == AS_EMPTY:
             return "as of no elements"
-        return shown_code(self._books.parts(function.type)[function.place].book, meaning)
+        return shown_code(self._books.parts(function.function.type)[function.place].book, meaning)
 
     def _of_table(self, function: CodeFunction, table: CodeTable) -> list[tuple[str, str]]:
         if not table.results.size:
             return [("unknown", _OTHERWISE)]
         results = _kept_is_unchanged(function, table)
         labels = np.unique(results)
-        default = UNCHANGED if function.type is not None and UNCHANGED in labels else None
+        default = UNCHANGED if function.function.type is not None and UNCHANGED in labels else None
         boxes, other = _boxes(table.axes, results, default)
         names = LiteralText(table.axes)
         return self._grouped(function, boxes, other, names)
@@ -366,7 +370,7 @@ class RuleWriter:
         found: dict[int, list[str]] = {}
         for meaning, literals in boxes:
             found.setdefault(meaning, []).append(names.body(literals))
-        if function.type is None:
+        if function.function.type is None:
             listed = [(self._result(function, m), part) for m, parts in found.items() for part in parts]
         else:
             listed = [(self._result(function, m), disjunction(parts)) for m, parts in found.items()]
@@ -374,15 +378,19 @@ class RuleWriter:
 
     def _of_set(self, function: CodeFunction) -> list[tuple[str, str]]:
         """How one element changes it comes first, then what the empty set gives."""
-        table, elements, each = function.table, function.elements, function.set
+        table, elements, each = function.table, function.elements, function.function.set
         assert table is not None
         assert elements is not None
         assert each is not None
         base = self._of_table(function, table)
-        truth = function.type is None
+        truth = function.function.type is None
         results = elements.results.astype(np.int64)
         if not truth:
-            own = own_column(elements.axes, function.target, function.place) if function.target else None
+            own = (
+                own_column(elements.axes, function.function.target, function.place)
+                if function.function.target
+                else None
+            )
             if own is not None:
                 results = np.where(results == _codes_along(elements, own), UNCHANGED, results)
         nothing = 0 if truth else AS_EMPTY
@@ -414,7 +422,7 @@ class RuleWriter:
     def _listed(self, function: CodeFunction) -> list[tuple[str, str]]:
         sampled = function.sampled
         assert sampled is not None
-        each = function.set
+        each = function.function.set
         names = LiteralText(
             sampled.axes,
             sampled.own,
@@ -481,9 +489,9 @@ def _boxes(
 def _kept_is_unchanged(function: CodeFunction, table: CodeTable) -> Longs:
     """The results; writing the code that is there already is to change nothing."""
     results: Longs = table.results.astype(np.int64)
-    if function.target is None:
+    if function.function.target is None:
         return results
-    own = own_column(table.axes, function.target, function.place)
+    own = own_column(table.axes, function.function.target, function.place)
     if own is None:
         return results
     return np.where(results == _codes_along(table, own), UNCHANGED, results)

@@ -12,8 +12,14 @@ from typing import Final, final
 
 import numpy as np
 
-from pdsketch.abstract.andor.behaviour import Behaviour, CounterExample, SampledRules
-from pdsketch.abstract.andor.functions import CodeAxis, NotAbstractableError
+from pdsketch.abstract.andor.functions import (
+    Behaviour,
+    CodeAxis,
+    CounterExample,
+    Counts,
+    NotAbstractableError,
+    SampledRules,
+)
 from pdsketch.abstract.decision_lists.decision_list import (
     CodeColumn,
     CodedExamples,
@@ -142,9 +148,7 @@ def learn_sampled(
     found = _learned(name, _examples(axes, own, samples, meanings), known)
     wrong = found.counter_example
     counter = None if wrong is None else _case(axes, own, samples, wrong)
-    behaviour = Behaviour(
-        name, exact=False, agreement=found.held_out, cases=found.n_held_out, counter_example=counter
-    )
+    behaviour = Behaviour(name, False, found.held_out, found.n_held_out, Counts(), counter)
     return SampledRules(axes, own, found, tuple(map(int, meanings))), behaviour
 
 

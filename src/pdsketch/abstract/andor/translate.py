@@ -13,14 +13,16 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.abstract.andor.behaviour import Behaviour, CodeFunction
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.corrections import Corrections
 from pdsketch.abstract.andor.functions import (
+    Behaviour,
     CodeAxis,
     CodeEvaluator,
+    CodeFunction,
     CodeInputs,
     CodeTable,
+    Counts,
     Evaluate,
     NotAbstractableError,
     Tabulated,
@@ -36,7 +38,7 @@ from pdsketch.abstract.andor.symbolic import (
     disjoined,
     variables_apart,
 )
-from pdsketch.abstract.written import BlankWriter
+from pdsketch.abstract.written import BlankWriter, NotWrittenError, truth_of
 from pdsketch.core import Longs
 from pdsketch.lang import (
     BOOL,
@@ -55,8 +57,15 @@ from pdsketch.lang import (
     Value,
     Variable,
     unfold,
+    walk,
 )
 from pdsketch.tensor import Model
+
+
+def is_guessed(model: Model) -> bool:
+    """Whether preconditions of a model call blanks whose forms have rivals."""
+    actions, analysis = model.domain.actions.values(), model.domain.analysis
+    return any(model.blanks.guesses(analysis.blanks(action.precondition)) for action in actions)
 
 
 @final
@@ -185,20 +194,13 @@ class Translator:
         whole = (key, _sizes(axes))
         if whole not in self._tables:
             evaluator = self.evaluator
-            evaluator.not_finite = evaluator.off = evaluator.unseen = 0
+            counts = evaluator.counts = Counts(corrected=self.corrections.count(name))
             try:
                 tables = tables_of(axes, evaluate)
             except TooManyCombinationsError:
                 self._tables[whole] = None
                 raise
-            made = Tabulated(
-                tables,
-                evaluator.not_finite,
-                evaluator.off,
-                evaluator.unseen,
-                self.corrections.count(name),
-            )
-            self._tables[whole] = made
+            made = self._tables[whole] = Tabulated(tables, counts)
             return made
         found = self._tables[whole]
         if found is None:
@@ -210,8 +212,55 @@ class Translator:
 
     def note(self, function: CodeFunction) -> None:
         """Remember a function, and how well it is represented."""
-        self.functions[self.owner, function.expr, function.target, function.place] = function
+        own = function.function
+        self.functions[self.owner, own.expr, own.target, function.place] = function
         self.behaviours[function.behaviour.name] = function.behaviour
+
+    # -- certainty -------------------------------------------------------------------
+
+    def surely(self, expr: Expr, scope: Scope, holds: bool = True) -> Expr:
+        """The formula over codes of where an expression surely holds or, not ``holds``, surely does not.
+
+        Forms and all their rivals agree there. What an action needs surely is the safe end of its
+        precondition: plans within it rest on no guess.
+        """
+        if not self.model.blanks.guesses(self.domain.analysis.blanks(expr)):
+            found = self.truth(expr, scope)
+            return found if holds else self.symbols.denied(found)
+        match expr:
+            case Logic(op="not"):
+                return self.surely(expr.args[0], scope, not holds)
+            case Logic():
+                signs = [not holds, holds] if expr.op == "implies" else [holds] * len(expr.args)
+                parts = [self.surely(part, scope, sign) for part, sign in zip(expr.args, signs, strict=True)]
+                return conjoined(parts) if (expr.op == "and") == holds else disjoined(parts)
+            case Quantified():
+                variables, inner = self.bound(expr.variables, scope)
+                op = expr.op if holds else "forall" if expr.op == "exists" else "exists"
+                return Quantified(op, variables, self.surely(expr.body, inner, holds))
+            case Apply() if self.domain.predicates[expr.predicate].role == "derived":
+                if expr.predicate not in self.domain.recursive:
+                    return self.surely(unfold(expr, self.domain, self.symbols.fresh), scope, holds)
+            case BlankCall() if (said := self._rivals(expr)) and not self.is_table(expr, scope):
+                every = [self.truth(formula, scope) for formula in said]
+                return conjoined(every if holds else map(self.symbols.denied, every))
+            case _:
+                pass
+        truth = self.truth(expr, scope)
+        plain = truth if holds else self.symbols.denied(truth)
+        if any(isinstance(node, Each) for node in walk(expr)):
+            return plain
+        return conjoined([plain, ModelFunction(self, expr, scope, sure=holds).truth()])
+
+    def _rivals(self, call: BlankCall) -> list[Expr]:
+        """What the form of a blank and its rivals say of what it is given; none: they have no formulas."""
+        network = self.model.blanks.network(call.blank)
+        form = getattr(network, "form", None)
+        forms = [] if form is None else [form, *getattr(network, "rivals", ())]
+        try:
+            return [truth_of(each, call.args, self.symbols.fresh) for each in forms]
+        except NotWrittenError:
+            return []
 
     # -- values --------------------------------------------------------------------
 
