@@ -7,8 +7,8 @@ import torch
 from tests.budgets import Steady, Until, out_of_memory_at, out_of_time_at
 
 import pdsketch as pds
+from pdsketch.abstract.abstraction import FactReader
 from pdsketch.abstract.optimistic.compile import compile_optimistic
-from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget, OutOfTimeError
 from pdsketch.search.packed import problem as planning
 

@@ -3,8 +3,10 @@
 from pdsketch.abstract.abstraction import (
     Abstraction as Abstraction,
     Compile as Compile,
+    FactReader as FactReader,
     NoAbstractionError as NoAbstractionError,
     Values as Values,
+    object_places as object_places,
     step_named as step_named,
 )
 from pdsketch.abstract.andor.compile import (
@@ -26,4 +28,3 @@ from pdsketch.abstract.pddl.folder import (
     is_file as is_file,
     read_abstract_plan as read_abstract_plan,
 )
-from pdsketch.abstract.read import FactReader as FactReader, object_places as object_places

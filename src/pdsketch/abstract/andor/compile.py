@@ -16,7 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values, numbered, with_names
+from pdsketch.abstract.abstraction import (
+    Abstraction,
+    CodeTables,
+    NoAbstractionError,
+    Values,
+    numbered,
+    with_names,
+)
 from pdsketch.abstract.andor.codebooks import MOST_CHOICES, Codebooks
 from pdsketch.abstract.andor.corrections import counter_examples
 from pdsketch.abstract.andor.domain import (
@@ -30,8 +37,6 @@ from pdsketch.abstract.andor.domain import (
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import candidate_name, code_name
 from pdsketch.abstract.andor.templates import (
-    FactTables,
-    StateCodes,
     facts_of,
     is_large,
     readings_of,
@@ -87,7 +92,7 @@ class ModelAbstraction:
         self._symbolic: SymbolicDomain | None = None
         self._values: dict[str, Any] | None = None
         self._templates: OrderedDict[_Kind, Template] = OrderedDict()
-        self._tables: dict[_Kind, FactTables] = {}
+        self._tables: dict[_Kind, CodeTables] = {}
         self._wanted: OrderedDict[Expr, GoalFormula] = OrderedDict()
         self._own_codes = self._numbers_coded()
         self._large: dict[tuple[ObjectType, ...], bool] = {}
@@ -123,16 +128,12 @@ class ModelAbstraction:
         tensors: Iterable[Mapping[str, Tensor]],
         goals: Iterable[Expr],
         values: Iterable[Values | None] = (),
-    ) -> Sequence[StateCodes]:
-        """Give the values in some states and goals, and those of arguments, codes where they have none.
-
-        Returns those of the states.
-        """
+    ) -> None:
+        """Give the values in some states and goals, and those of arguments, codes where they have none."""
         before = self.books.sizes
-        found = [
-            {name: self.books.observe(name, tables[name]) for name in self.books.domains if name in tables}
-            for tables in tensors
-        ]
+        for tables in tensors:
+            for name in self.books.domains.keys() & tables.keys():
+                self.books.observe(name, tables[name])
         know_constants(self.books, constants_of(goals))
         for pools in values:
             for type_, pool in (pools or {}).items():
@@ -140,7 +141,6 @@ class ModelAbstraction:
                     self.books.know_values(type_, pool)
         if self.books.sizes != before:
             self._forget()
-        return found
 
     def _forget(self) -> None:
         """All of it is made anew when it is asked for."""
@@ -204,13 +204,23 @@ class ModelAbstraction:
         self._templates.move_to_end(kind)
         return self._templates[kind]
 
-    def tables(self, kind: _Kind, universe: Universe) -> FactTables:
-        """How facts of such objects are read off states."""
+    def inits(
+        self, kind: _Kind, universe: Universe, tensors: Mapping[str, Tensor], those: Sequence[int]
+    ) -> Bools:
+        """The facts of the template of a kind in some states of a batch, ``[state, fact]``.
+
+        The states are those of ``universe``: its objects, by their own names; ``tensors`` are their tables.
+        """
+        template = self.template(kind)
+        width = len(template.numbers)
         if kind not in self._tables:
-            domain, template = self._model.domain, self.template(kind)
-            names = numbered(domain, universe.types)
-            self._tables[kind] = FactTables(domain, self.books, template, universe, names)
-        return self._tables[kind]
+            facts = ((number, fact) for fact, number in template.numbers.items())
+            readings = [(readings_of(self.symbolic, facts), [*universe.types])]
+            self._tables[kind] = CodeTables(self._model, readings, [universe], width)
+        read = torch.zeros(len(those), width + 1, dtype=torch.bool, device=self._model.device)
+        own = {name: table[[*those]] for name, table in tensors.items()}
+        self._tables[kind].read(own, torch.zeros(len(those), dtype=torch.int64), read)
+        return read[:, :width].cpu().numpy() | template.state(())
 
     @property
     def argument_values(self) -> dict[str, Any]:
@@ -308,16 +318,16 @@ class Compilations:
         if kept.is_overgrown and any(t.prim == "float32" for own in values for t in own or ()):
             kept = model.engine.kept[_place(sure)] = ModelAbstraction(model, sure=sure)
         self._kept = kept
-        coded = kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
+        kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic
         self._templates: dict[int, tuple[Template, Bools]] = {}
-        for (types, those), joined, codes in zip(groups.items(), tensors.values(), coded, strict=True):
-            kinds = kept.kinds(types, {i: states[i] for i in those})
-            for kind, members in kinds.items():
+        for (types, those), joined in zip(groups.items(), tensors.values(), strict=True):
+            for kind, members in kept.kinds(types, {i: states[i] for i in those}).items():
                 current().check()
-                template, tables = kept.template(kind), kept.tables(kind, states[members[0]].universe(0))
-                inits = tables.states(joined, codes, len(those))
-                self._templates.update({i: (template, inits[those.index(i)]) for i in members})
+                universe, places = states[members[0]].universe(0), [those.index(i) for i in members]
+                inits = kept.inits(kind, universe, joined, places)
+                template = kept.template(kind)
+                self._templates.update({i: (template, init) for i, init in zip(members, inits, strict=True)})
 
     @property
     def per_effect(self) -> bool:
@@ -352,7 +362,7 @@ class Compilations:
             infinity_is_proof=False,
             explain=explain,
             objects=objects,
-            codes=readings_of(symbolic, task) if read else (),
+            codes=readings_of(symbolic, enumerate(task.facts[: task.n_basic])) if read else (),
             per_effect=self.per_effect,
             values=kept.argument_values,
         )

@@ -3,113 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Final, final
-
-import numpy as np
-from torch import Tensor
+from typing import Final
 
 from pdsketch.abstract.abstraction import CodeReading
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.domain import SymbolicDomain, arguments
 from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
 from pdsketch.budget import current
-from pdsketch.core import Bools, Longs, Task
 from pdsketch.lang import TRUE, Data, Domain, Fact, ObjectType, Predicate, Problem, Source
 from pdsketch.task import Template
-from pdsketch.tensor import StateBatch, Universe
-
-# The facts over codes of many states at once: initial states of a template.
-
-
-StateCodes = Mapping[str, Sequence[Longs]]
-"""The codes of state variables in some states: of each part, for all objects of one state after the other."""
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Places:
-    """The facts of a state variable, ``[row of objects, code]``; -1: none. A Boolean one has one code.
-
-    ``parts`` has such a table for each part of its type.
-    """
-
-    predicate: str
-    parts: tuple[Longs, ...]
-    is_bool: bool
-
-
-@final
-class FactTables:
-    """Where the facts of states stand in a template. ``names`` are the template's names of their objects.
-
-    The states are those of ``universe``: its objects, by their own names. The codes of their values, in
-    ``books``, make up the facts of ``template`` for each state variable of ``domain``.
-    """
-
-    def __init__(
-        self,
-        domain: Domain,
-        books: Codebooks,
-        template: Template,
-        universe: Universe,
-        names: Mapping[str, str],
-    ) -> None:
-        self._template = template
-        self._places = []
-        for predicate in domain.state_predicates:
-            members = [
-                [names[n] for n in universe.members(p.type)]
-                for p in predicate.parameters
-                if isinstance(p.type, ObjectType)
-            ]
-            rows = [*product(*members)]
-            if predicate.type.is_bool:
-                found: Sequence[Longs] = [_numbers(template, predicate.name, rows, [()])]
-            else:
-                found = [
-                    _numbers(
-                        template,
-                        part_name(books, predicate, place),
-                        rows,
-                        [(code_name(part.book, code),) for code in range(len(part.book))],
-                    )
-                    for place, part in enumerate(books.parts(predicate.type))
-                ]
-            self._places.append(_Places(predicate.name, tuple(found), predicate.type.is_bool))
-
-    def states(self, tensors: Mapping[str, Tensor], coded: StateCodes, n: int) -> Bools:
-        """The truth of the template's facts in ``n`` states, ``[state, fact]``.
-
-        ``tensors`` are their tables, and ``coded`` the codes of those that are no truths.
-        """
-        first = self._template.state(())
-        states = np.repeat(first[None], n, 0)
-        for places in self._places:
-            if places.is_bool:
-                (numbers,) = places.parts
-                held = tensors[places.predicate].reshape(n, -1).cpu().numpy().astype(np.bool_)
-                self._enter(states, np.where(held, numbers[:, 0], -1))
-                continue
-            for numbers, codes in zip(places.parts, coded[places.predicate], strict=True):
-                self._enter(states, numbers[np.arange(len(numbers)), codes.reshape(n, -1)])
-        return states
-
-    @staticmethod
-    def _enter(states: Bools, facts: Longs) -> None:
-        """Make facts true, ``[state, k]``."""
-        owners, columns = np.nonzero(facts >= 0)
-        states[owners, facts[owners, columns]] = True
-
-
-def _numbers(
-    template: Template, name: str, rows: Sequence[tuple[str, ...]], codes: Sequence[tuple[str, ...]]
-) -> Longs:
-    known = template.numbers
-    found = [known.get((name, *row, *code), -1) for row in rows for code in codes]
-    return np.array(found, np.int64).reshape(len(rows), len(codes))
+from pdsketch.tensor import StateBatch
 
 
 def facts_of(
@@ -242,8 +147,8 @@ def _is_state(symbolic: SymbolicDomain, name: str) -> bool:
     )
 
 
-def readings_of(symbolic: SymbolicDomain, task: Task) -> tuple[CodeReading, ...]:
-    """How the basic facts of a task are read off a state: by state variable and part."""
+def readings_of(symbolic: SymbolicDomain, facts: Iterable[tuple[int, Fact]]) -> tuple[CodeReading, ...]:
+    """How facts, each with its number, are read off a state: by state variable and part."""
     books, domain = symbolic.books, symbolic.translator.domain
     sources: dict[str, tuple[str, int]] = {}
     for predicate in domain.state_predicates:
@@ -253,9 +158,9 @@ def readings_of(symbolic: SymbolicDomain, task: Task) -> tuple[CodeReading, ...]
             for place in range(len(books.parts(predicate.type))):
                 sources[part_name(books, predicate, place)] = (predicate.name, place)
     found: dict[tuple[str, int], list[tuple[int, tuple[str, ...], int]]] = {}
-    for fact, (name, *args) in enumerate(task.facts[: task.n_basic]):
+    for fact, (name, *args) in facts:
         if name not in sources:
-            continue  # the one fact of a goal that is out of reach
+            continue  # of a relation, or the one of a goal that is out of reach
         own, place = sources[name]
         row, code = (args, 1) if place < 0 else (args[:-1], int(args[-1].rsplit("@", 1)[1]))
         found.setdefault((own, place), []).append((fact, tuple(row), code))
