@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 
 import pdsketch as pds
 from pdsketch.abstract import abstraction_of
-from pdsketch.abstract.andor import codebook
-from pdsketch.abstract.andor.codebook import Codebook
+from pdsketch.abstract.andor import codebooks
+from pdsketch.abstract.andor.codebooks import Codebook
 
 NUMBERS = st.integers(-12, 12).map(lambda n: n / 4)
 
@@ -68,8 +68,8 @@ def test_computed_numbers_get_codes_in_the_known_range_and_a_few_beyond(book, da
 
 
 def test_no_more_codes_are_made_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(codebook, "MOST_CODES", 4)
-    monkeypatch.setattr(codebook, "GROWTH", 1)
+    monkeypatch.setattr(codebooks, "MOST_CODES", 4)
+    monkeypatch.setattr(codebooks, "GROWTH", 1)
     book = Codebook("some", np.array([0.1]), whole=False, grows=True)
     assert book.know(np.array([[0.0], [4.0]])).tolist() == [0, 1]
     assert book.meet(np.array([[9.0], [8.0]]))[1].tolist() == [False, True]  # one of them is all it may grow

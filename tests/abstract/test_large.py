@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import pdsketch as pds
-from pdsketch.abstract.andor import templates
+from pdsketch.abstract.andor import compile as compiling
 from pdsketch.search.strategy import STRATEGIES
 
 SHIPS = """
@@ -49,13 +49,13 @@ BACK = [(j, i) for i, j in RING]
 def test_static_facts_prune_the_ground_task_of_a_model(monkeypatch):
     own = domain()
     found = []
-    made = templates.Template
+    made = compiling.Template
 
     def watched(*args):
         found.append(made(*args))
         return found[-1]
 
-    monkeypatch.setattr(templates, "Template", watched)
+    monkeypatch.setattr(compiling, "Template", watched)
     model, state = pds.Model(own), bay(own, RING)
     result = pds.plan(model, state, "(and (at c0 h2) (at c1 h3))", search="abstract")
     assert result.solved

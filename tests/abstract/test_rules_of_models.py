@@ -8,8 +8,7 @@ import torch
 
 import pdsketch as pds
 from pdsketch.abstract.andor import sampled
-from pdsketch.abstract.andor.codebook import Codebook, closest, fitted, kmeans, relative_error
-from pdsketch.abstract.andor.codebooks import Codebooks
+from pdsketch.abstract.andor.codebooks import Codebook, Codebooks, closest, fitted, kmeans, relative_error
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
 from pdsketch.search.options import problem_options
 from pdsketch.search.packed.engine import search

@@ -11,8 +11,7 @@ from typing import final
 import numpy as np
 import torch
 
-from pdsketch.abstract.andor.codebook import Codebook
-from pdsketch.abstract.andor.codebooks import Codebooks
+from pdsketch.abstract.andor.codebooks import Codebook, Codebooks
 from pdsketch.abstract.andor.functions import (
     Behaviour,
     CodeTable,

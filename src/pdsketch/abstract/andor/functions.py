@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.andor.codebook import CodePart
-from pdsketch.abstract.andor.codebooks import Codebooks
+from pdsketch.abstract.andor.codebooks import Codebooks, CodePart
 from pdsketch.abstract.decision_lists.decision_list import DecisionList
 from pdsketch.budget import current
 from pdsketch.core import Bools, Longs

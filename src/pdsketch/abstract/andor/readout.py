@@ -204,7 +204,7 @@ def _facts(model: Model, books: Codebooks, state: State) -> tuple[tuple[str, ...
             held = table.reshape(-1).tolist()
             facts += [show_atom((predicate.name, *row)) for row, true in zip(rows, held, strict=True) if true]
             continue
-        columns = books.split(predicate.name, table)
+        columns = books.codes(predicate.name, table)
         own = books.is_near(predicate.name, table)
         for place, column in enumerate(columns):
             book = books.parts(predicate.type)[place].book

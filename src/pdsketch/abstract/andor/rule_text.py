@@ -10,8 +10,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from pdsketch.abstract.andor.codebook import Codebook
-from pdsketch.abstract.andor.codebooks import Codebooks
+from pdsketch.abstract.andor.codebooks import Codebook, Codebooks
 from pdsketch.abstract.andor.functions import (
     AS_EMPTY,
     UNCHANGED,

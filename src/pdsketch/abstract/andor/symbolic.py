@@ -9,8 +9,7 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.abstract.andor.codebook import Codebook
-from pdsketch.abstract.andor.codebooks import Codebooks
+from pdsketch.abstract.andor.codebooks import Codebook, Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable
 from pdsketch.core import Bools
 from pdsketch.lang import (

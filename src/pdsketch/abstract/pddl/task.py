@@ -9,11 +9,10 @@ from typing import Any, Final, final
 
 import torch
 
-from pdsketch.abstract.andor.codebook import Codebook
-from pdsketch.abstract.andor.compile import ModelAbstraction, abstraction_of
+from pdsketch.abstract.andor.codebooks import Codebook
+from pdsketch.abstract.andor.compile import ModelAbstraction, abstraction_of, facts_of
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import apart, code_name
-from pdsketch.abstract.andor.templates import facts_of
 from pdsketch.abstract.pddl.formulas import (
     Renaming,
     by_object,
