@@ -10,6 +10,7 @@ import pdsketch as pds
 from pdsketch.abstract.andor import sampled
 from pdsketch.abstract.andor.codebooks import Codebook, Codebooks, closest, fitted, kmeans, relative_error
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
+from pdsketch.abstract.andor.rule_text import FunctionRules
 from pdsketch.search.options import problem_options
 from pdsketch.search.packed.engine import search
 
@@ -181,6 +182,11 @@ def test_rules_that_are_not_quite_right_have_a_counter_example():
     heats = torch.tensor([int(part[8]) for part in cosy.counter_example.split("(")[1:]])
     answer = nearly((one_hot(heats, 4), torch.ones(len(heats))))
     assert cosy.counter_example.endswith("says true" if answer else "says false")
+
+
+def test_nearly_all_is_not_written_as_all():
+    found = FunctionRules("a", "a.f", "(f)", False, (("true", "otherwise"),), False, 0.99996, 9000, "samples")
+    assert found.remarks() == ["agrees with 99.9 % of 9,000 samples"]
 
 
 def test_lists_from_samples_are_learned_once(monkeypatch):

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 import torch
 
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.domain import symbolic_domain
-from pdsketch.abstract.andor.rule_text import FunctionRules, RuleWriter, shown_code, value_name
+from pdsketch.abstract.andor.rule_text import MOST_RULES, FunctionRules, RuleWriter, shown_code, value_name
 from pdsketch.abstract.andor.symbolic import part_name
 from pdsketch.abstract.written import written_blanks
 from pdsketch.lang import Apply, BlankCall, Domain, Expr, ObjectType, show_atom, walk
 from pdsketch.progress import ticking
 from pdsketch.tensor import COUNTS, Model, State
-
-MOST_RULES: Final = 8
-"""Rules of one function that are printed where not all are asked for. Set by hand."""
-
-_MOST_NAMED: Final = 12
-"""Codes of a codebook whose values are printed."""
 
 
 @final
@@ -43,8 +37,8 @@ class CodebookSummary:
 
     def line(self) -> str:
         """One line."""
-        named = [] if self.kind == "k-means" else list(self.codes[:_MOST_NAMED])
-        more = ["…"] if named and len(self.codes) > _MOST_NAMED else []
+        named = [] if self.kind == "k-means" else list(self.codes[: 2 * MOST_RULES])
+        more = ["…"] if named and len(self.codes) > len(named) else []
         error = "" if self.error is None else f", quantisation error {100 * self.error:.2g} %"
         values = f": {' '.join([*named, *more])}" if named else ""
         count = f"{len(self.codes)} {'code' if len(self.codes) == 1 else 'codes'}"
@@ -52,13 +46,7 @@ class CodebookSummary:
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "codes": list(self.codes),
-            "used_by": list(self.used_by),
-            "error": self.error,
-        }
+        return {**asdict(self), "codes": [*self.codes], "used_by": [*self.used_by]}
 
 
 @final

@@ -1,4 +1,7 @@
-"""The rules of one function of a model, as text: what it gives, and when."""
+"""The rules of one function of a model, as text: what it gives, and when.
+
+Conditions are formulas over atoms such as ``(robot-pose@(3,4) ?r)``: it has the code of that value.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from pdsketch.abstract.andor.functions import (
     CounterExample,
     own_column,
 )
+from pdsketch.abstract.andor.symbolic import conjoined, disjoined, negated, some
 from pdsketch.abstract.decision_lists.decision_list import AtLeast, CodeLiteral, HasCode, SameCode
 from pdsketch.abstract.decision_lists.exact import exact_rules
 from pdsketch.abstract.written import WrittenBlank
@@ -30,15 +34,31 @@ from pdsketch.lang import (
     Apply,
     Component,
     Domain,
+    Equal,
     Expr,
     Logic,
+    Object,
+    ObjectType,
+    Predicate,
     Value,
     Variable,
     formula_text,
     map_children,
 )
 
-# How codes and what has them are called where people read them.
+MOST_RULES: Final = 8
+"""Rules of one function that are printed where not all are asked for; of each, so many times 30 characters.
+Set by hand."""
+
+UNCHANGED_TEXT: Final = "unchanged"
+
+_OTHERWISE: Final = "otherwise"
+
+WRITTEN: Final = "nothing: it is the function itself"
+"""What rules are compared on that are what the model answers by."""
+
+Rules = list[tuple[str, str]]
+"""Results with their conditions: the first that holds counts."""
 
 
 def value_name(book: Codebook, code: int) -> str:
@@ -55,40 +75,34 @@ def shown_code(book: Codebook, code: int) -> str:
     return f"{book.name}@{value_name(book, code)}"
 
 
-def axis_text(axis: CodeAxis) -> str:
-    """What has the codes of an axis: ``(robot-pose ?r)``, ``(item-feature.1 ?o)``."""
-    return _with(axis.input.expr, f".{axis.place}" if _is_split(axis) else "")
+def _read(axis: CodeAxis, code: str = "") -> Expr:
+    """What has the codes of an axis, ``(item-feature.1 ?o)``, or that it has a ``code``."""
+    source, part = axis.input.expr, axis.part
+    is_split = part is not None and part.book.name != str(axis.input.type)
+    own = f".{axis.place}" if is_split and not isinstance(source, Component) else ""
+    if isinstance(source, Apply):
+        return replace(source, predicate=f"{source.predicate}{own}{code}")
+    return Object(f"{formula_text(source)}{own}{code}", ObjectType(("object",)))
 
 
-def fact_text(axis: CodeAxis, code: int) -> str:
-    """It has a code: ``(robot-pose@(3,4) ?r)``; of a formula, it is true or false."""
+def _fact(axis: CodeAxis, code: int) -> Expr:
+    """An axis has a code; of a formula, it is true or false."""
     source = axis.input.expr
     if axis.part is None:
-        return formula_text(source) if code else f"(not {formula_text(source)})"
+        return source if code else negated(source)
     name = value_name(axis.part.book, code)
     if isinstance(source, Variable):
-        return f"(= {axis_text(axis)} {name})"
-    return _with(source, f"{f'.{axis.place}' if _is_split(axis) else ''}@{name}")
-
-
-def _is_split(axis: CodeAxis) -> bool:
-    """Whether what it reads has more than one part."""
-    assert axis.part is not None
-    return not isinstance(axis.input.expr, Component) and axis.part.book.name != str(axis.input.type)
-
-
-def _with(source: Expr, suffix: str) -> str:
-    if not isinstance(source, Apply):
-        return formula_text(source) + suffix
-    return f"({' '.join([source.predicate + suffix, *map(formula_text, source.args)])})"
+        return Equal(_read(axis), Object(name, ObjectType(("object",))), 0.0)
+    return _read(axis, f"@{name}")
 
 
 @final
-class LiteralText:
-    """Writes literals over axes: about their places in the ``axes``, or about codes (``coded``).
+class LiteralFormulas:
+    """Literals of rules over axes as formulas that can be read.
 
-    ``own`` are the axes of an element of a set; a literal about elements says that some element satisfies
-    them: one that the ``variables`` stand for, where ``condition`` (as text) holds.
+    They are about places in ``axes``, or about codes (``coded``). ``own`` are the axes of an element of a
+    set; a literal about elements says that some element satisfies it: one that the ``variables`` stand for,
+    where ``condition`` holds.
     """
 
     def __init__(
@@ -96,60 +110,36 @@ class LiteralText:
         axes: Sequence[CodeAxis],
         own: Sequence[CodeAxis] = (),
         variables: Sequence[Variable] = (),
-        condition: str = "",
+        condition: Expr = TRUE,
         *,
         coded: bool = False,
     ) -> None:
         self._axes, self._own, self._coded = axes, own, coded
         self._variables, self._condition = variables, condition
 
-    def body(self, literals: Sequence[CodeLiteral]) -> str:
+    def all(self, literals: Sequence[CodeLiteral]) -> Expr:
         """All of the literals hold."""
-        return conjunction([self.literal(literal) for literal in literals]) if literals else "true"
+        return conjoined([self._literal(literal) for literal in literals])
 
-    def literal(self, literal: CodeLiteral) -> str:
-        """A literal as a formula."""
+    def _literal(self, literal: CodeLiteral) -> Expr:
         if not isinstance(literal, AtLeast):
             return self._about(literal, self._axes)
         parts = [self._about(element, self._own) for element in literal.elements]
-        within = conjunction([self._condition, *parts] if self._condition else parts)
-        some = "exists" if literal.count == 1 else f"at-least-{literal.count}"
-        typed = " ".join(f"{v.name} - {v.type}" for v in self._variables)
-        text = f"({some} ({typed}) {within})"
-        return text if literal.positive else f"(not {text})"
+        found = some(self._variables, conjoined([self._condition, *parts]))
+        if literal.count > 1:
+            text = formula_text(found).replace("(exists ", f"(at-least-{literal.count} ", 1)
+            found = Object(text, ObjectType(("object",)))
+        return found if literal.positive else negated(found)
 
-    def _about(self, literal: HasCode | SameCode, axes: Sequence[CodeAxis]) -> str:
+    def _about(self, literal: HasCode | SameCode, axes: Sequence[CodeAxis]) -> Expr:
         """One about an argument, or a column of an element, that ``axes`` say."""
-        if isinstance(literal, HasCode):
-            axis = axes[literal.argument]
-            codes = literal.codes if self._coded else np.asarray(axis.codes)[[*literal.codes]].tolist()
-            text = disjunction([fact_text(axis, code) for code in codes])
+        if isinstance(literal, SameCode):
+            found: Expr = Equal(_read(axes[literal.left]), _read(self._axes[literal.right]), 0.0)
         else:
-            text = f"(= {axis_text(axes[literal.left])} {axis_text(self._axes[literal.right])})"
-        return text if literal.positive else f"(not {text})"
-
-
-def conjunction(parts: list[str]) -> str:
-    """All of the parts hold."""
-    return parts[0] if len(parts) == 1 else f"(and{''.join(' ' + part for part in parts)})"
-
-
-def disjunction(parts: list[str]) -> str:
-    """Some of the parts hold."""
-    if not parts:
-        return "false"
-    return parts[0] if len(parts) == 1 else f"(or{''.join(' ' + part for part in parts)})"
-
-
-UNCHANGED_TEXT: Final = "unchanged"
-
-_OTHERWISE: Final = "otherwise"
-
-WRITTEN: Final = "nothing: it is the function itself"
-"""What rules are compared on that are what the model answers by."""
-
-_WIDE: Final = 240
-"""Characters of one rule, where not all is wanted."""
+            axis = axes[literal.argument]
+            codes = literal.codes if self._coded else axis.codes[[*literal.codes]].tolist()
+            found = disjoined([_fact(axis, code) for code in codes])
+        return found if literal.positive else negated(found)
 
 
 @final
@@ -161,7 +151,7 @@ class FunctionRules:
     - ``head``: what it says: a formula, or a state variable that is written (``writes``).
     - ``rules``: results with their conditions, the first that holds counts; the last holds otherwise.
     - ``exact``: computed on all ``cases`` combinations of codes; else ``agreement`` is the share of so many
-      held-out cases. ``compared_on`` says what these are.
+      held-out cases. ``compared_on`` says what these are. The others are those of `Counts`.
     """
 
     owner: str
@@ -173,46 +163,57 @@ class FunctionRules:
     agreement: float
     cases: int
     compared_on: str
+    counter_example: str | None = None
     not_finite: int = 0
     off: int = 0
     unseen: int = 0
     corrected: int = 0
-    counter_example: str | None = None
 
     def lines(self, most: int | None = None) -> list[str]:
         """The rules and how well they agree, at most so many rules."""
-        shown = self.rules if most is None or len(self.rules) <= most else self.rules[: most - 1]
-        found = []
         if not self.writes:
-            found.append(f"{self.head} = {_cut(_formula(self.rules, most), most)}")
+            found = [f"{self.head} = {_cut(self._formula(most), most)}"]
         elif len(self.rules) == 1:
-            found.append(f"{self.head} <- {self.rules[0][0]}")
+            found = [f"{self.head} <- {self.rules[0][0]}"]
         else:
-            found.append(f"{self.head} <-")
-            found += [f"  {_cut(f'{result} {_when(condition)}', most)}" for result, condition in shown]
-            if len(shown) < len(self.rules):
-                left = len(self.rules) - len(shown) - 1
-                found.append(f"  … {left:,} more rules")
-                found.append(f"  {self.rules[-1][0]} {_when(self.rules[-1][1])}")
+            each = [f"  {_cut(f'{result} {_when(condition)}', most)}" for result, condition in self.rules]
+            if most is not None and len(each) > most:
+                each[most - 1 : -1] = [f"  … {len(each) - most:,} more rules"]
+            found = [f"{self.head} <-", *each]
         return [*found, *(f"  ; {remark}" for remark in self.remarks())]
+
+    def _formula(self, most: int | None) -> str:
+        """Rules of a truth as one formula."""
+        *before, (last, _) = self.rules
+        parts = [condition for _, condition in before[:most]]
+        more = [f"… {len(before) - most:,} more"] if most is not None and len(before) > most else []
+        results = [result for result, _ in before]
+        if not before:
+            return last
+        if len({*results}) > 1:
+            listed = [f"{result} when {part}" for result, part in zip(results, parts, strict=False)]
+            return "; ".join([*listed, *more, f"{last} otherwise"])
+        text = parts[0] if len(before) == 1 else f"(or {' '.join([*parts, *more])})"
+        return text if results[0] == "true" else f"(not {text})"
 
     def remarks(self) -> list[str]:
         """How well the rules agree with the model, and what else is to be known of them."""
-        lines = []
+        constant = "always" if self.writes else "a constant"
         if self.compared_on == WRITTEN:
-            lines.append("exact: this is what answers")
+            lines = ["exact: this is what answers"]
         elif not self.cases:
-            lines.append("no values of what it reads are known: train the model, or give a state")
+            lines = ["no values of what it reads are known: train the model, or give a state"]
         elif self.exact:
-            constant = "always" if self.writes else "a constant"
             of_codes = f"all {self.cases:,} combinations of codes"
-            lines.append(f"exact: {constant if self.cases == 1 else of_codes}")
+            lines = [f"exact: {constant if self.cases == 1 else of_codes}"]
         else:
-            lines.append(f"agrees with {_percent(self.agreement)} of {self.cases:,} {self.compared_on}")
+            share = floor(1000 * self.agreement + 1e-9) / 10  # rounded down: 100 % means all
+            lines = [f"agrees with {share:.1f} % of {self.cases:,} {self.compared_on}"]
         if self.counter_example is not None:
             lines.append(f"counter-example: {self.counter_example}")
         if self.corrected:
-            lines.append(f"corrected in {_cases(self.corrected)} by what the model did in plans")
+            times = "1 case" if self.corrected == 1 else f"{self.corrected:,} cases"
+            lines.append(f"corrected in {times} by what the model did in plans")
         if self.not_finite:
             what = "nothing is written" if self.writes else "it counts as false"
             lines.append(f"NaN from the network in {self.not_finite:,} cases: {what}")
@@ -230,40 +231,13 @@ class FunctionRules:
 
 def _cut(text: str, most: int | None) -> str:
     """The text, or so much of it that it can be read, where not all is wanted."""
-    if most is None or len(text) <= _WIDE:
+    if most is None or len(text) <= 30 * most:
         return text
-    return f"{text[: text.rindex(' ', 0, _WIDE)]} …"
-
-
-def _cases(count: int) -> str:
-    return "1 case" if count == 1 else f"{count:,} cases"
+    return f"{text[: text.rindex(' ', 0, 30 * most)]} …"
 
 
 def _when(condition: str) -> str:
     return condition if condition == _OTHERWISE else f"when {condition}"
-
-
-def _formula(rules: Sequence[tuple[str, str]], most: int | None) -> str:
-    """Rules of a truth as one formula."""
-    if len(rules) == 1:
-        return rules[0][0]
-    parts = [condition for _, condition in rules[:-1]]
-    if len({result for result, _ in rules[:-1]}) > 1:
-        listed = [f"{result} when {condition}" for result, condition in rules[:-1]]
-        return "; ".join([*_some(listed, most), f"{rules[-1][0]} otherwise"])
-    text = disjunction(_some(parts, most))
-    return text if rules[0][0] == "true" else f"(not {text})"
-
-
-def _some(parts: list[str], most: int | None) -> list[str]:
-    if most is None or len(parts) <= most:
-        return parts
-    return [*parts[:most], f"… {len(parts) - most:,} more"]
-
-
-def _percent(share: float) -> str:
-    """Rounded down: 100 % means all."""
-    return f"{floor(1000 * share + 1e-9) / 10:.1f} %"
 
 
 @final
@@ -274,183 +248,135 @@ class RuleWriter:
         self._domain = domain
         self._books = books
 
-    def rules(self, function: CodeFunction) -> FunctionRules:
+    def rules(self, known: CodeFunction) -> FunctionRules:
         """All that is known of a function."""
-        behaviour = function.behaviour
-        if function.sampled is not None:
-            rules, on = self._listed(function), "held-out samples"
-        elif function.elements is not None:
-            rules, on = self._of_set(function), "random sets"
+        behaviour, asked = known.behaviour, known.function
+        if known.sampled is not None:
+            rules, on = self._listed(known), "held-out samples"
+        elif known.elements is not None:
+            rules, on = self._of_set(known, known.elements), "random sets"
         else:
-            assert function.table is not None
-            rules, on = self._of_table(function, function.table), "all combinations"
+            rules, on = self._of_table(known), "all combinations"
+        owner = self._domain.predicates.get(known.owner)
+        if asked.target is not None:
+            assert asked.type is not None
+            split = len(self._books.parts(asked.type)) > 1
+            suffix = f".{known.place}" if split else ""
+            head = formula_text(replace(asked.target, predicate=f"{asked.target.predicate}{suffix}"))
+        else:
+            head = _head(owner, asked.expr)
         return FunctionRules(
-            function.owner,
+            known.owner,
             behaviour.name,
-            self._head(function),
-            function.function.target is not None,
+            head,
+            asked.target is not None,
             tuple(rules),
             behaviour.exact,
             behaviour.agreement,
             behaviour.cases,
             on,
-            counter_example=self._counter_example(function, behaviour.counter_example),
+            self._counter_example(known, behaviour.counter_example),
             **asdict(behaviour.counts),
         )
 
     def written(self, blank: WrittenBlank) -> FunctionRules:
         """The same of a blank that is written down: its formula, or the values that it writes."""
         call, cases = blank.call, [(_short(when), _short(value)) for when, value in blank.cases]
-        name = blank.call.blank.split("::", 2)[2]
+        rules: Rules
         if blank.target is not None:
             head = formula_text(blank.target)
-            rules = [(_value_text(value, blank.target), formula_text(when)) for when, value in cases]
-            rules = [(said, _OTHERWISE if when == "true" else when) for said, when in rules]
-            rules += [] if rules[-1][1] == _OTHERWISE else [(UNCHANGED_TEXT, _OTHERWISE)]
+            said = [UNCHANGED_TEXT if value == blank.target else formula_text(value) for _, value in cases]
+            when = [_OTHERWISE if condition == TRUE else formula_text(condition) for condition, _ in cases]
+            rules = [*zip(said, when, strict=True)]
+            rules += [] if when[-1] == _OTHERWISE else [(UNCHANGED_TEXT, _OTHERWISE)]
         else:
             ((_, formula),) = cases
-            owner = self._domain.predicates.get(blank.owner)
-            is_body = owner is not None and owner.body == call
-            head = _named(blank.owner, owner.parameters) if owner and is_body else formula_text(call)
+            head = _head(self._domain.predicates.get(blank.owner), call)
             parts = formula.args if isinstance(formula, Logic) and formula.op == "or" else (formula,)
             rules = [("true", formula_text(part)) for part in parts] + [("false", _OTHERWISE)]
             if formula in (TRUE, FALSE):
                 rules = [(formula_text(formula), _OTHERWISE)]
-        return FunctionRules(
-            blank.owner,
-            f"{blank.owner}.{name}",
-            head,
-            blank.target is not None,
-            tuple(rules),
-            True,
-            1.0,
-            0,
-            WRITTEN,
-        )
+        name = f"{blank.owner}.{call.blank.split('::', 2)[2]}"
+        writes = blank.target is not None
+        return FunctionRules(blank.owner, name, head, writes, tuple(rules), True, 1.0, 0, WRITTEN)
 
-    def _head(self, function: CodeFunction) -> str:
-        if function.function.target is not None:
-            assert function.function.type is not None
-            split = len(self._books.parts(function.function.type)) > 1
-            name = function.function.target.predicate + (f".{function.place}" if split else "")
-            return f"({' '.join([name, *map(formula_text, function.function.target.args)])})"
-        owner = self._domain.predicates.get(function.owner)
-        if owner is not None and owner.body == function.function.expr:
-            return _named(owner.name, owner.parameters)
-        return formula_text(function.function.expr)
-
-    def _result(self, function: CodeFunction, meaning: int) -> str:
-        if function.function.type is None:
+    def _result(self, known: CodeFunction, meaning: int) -> str:
+        type_ = known.function.type
+        if type_ is None:
             return "true" if meaning else "false"
-        if meaning == UNCHANGED:
-            return UNCHANGED_TEXT
-        if meaning == AS_EMPTY:
-            return "as of no elements"
-        return shown_code(self._books.parts(function.function.type)[function.place].book, meaning)
+        if meaning in (UNCHANGED, AS_EMPTY):
+            return UNCHANGED_TEXT if meaning == UNCHANGED else "as of no elements"
+        return shown_code(self._books.parts(type_)[known.place].book, meaning)
 
-    def _of_table(self, function: CodeFunction, table: CodeTable) -> list[tuple[str, str]]:
-        if not table.results.size:
+    def _of_table(self, known: CodeFunction) -> Rules:
+        assert known.table is not None
+        if not known.table.results.size:
             return [("unknown", _OTHERWISE)]
-        results = _kept_is_unchanged(function, table)
-        labels = np.unique(results)
-        default = UNCHANGED if function.function.type is not None and UNCHANGED in labels else None
-        boxes, other = _boxes(table.axes, results, default)
-        names = LiteralText(table.axes)
-        return self._grouped(function, boxes, other, names)
-
-    def _grouped(
-        self,
-        function: CodeFunction,
-        boxes: list[tuple[int, tuple[CodeLiteral, ...]]],
-        default: int,
-        names: LiteralText,
-    ) -> list[tuple[str, str]]:
-        """Rules by their result: their order does not matter."""
-        found: dict[int, list[str]] = {}
-        for meaning, literals in boxes:
-            found.setdefault(meaning, []).append(names.body(literals))
-        if function.function.type is None:
-            listed = [(self._result(function, m), part) for m, parts in found.items() for part in parts]
+        results = _kept_is_unchanged(known, known.table)
+        default = UNCHANGED if known.function.type is not None and UNCHANGED in results else None
+        found, other = _cases(known.table.axes, results, default)
+        if known.function.type is None:
+            ways = [(meaning, part) for meaning, parts in found.items() for part in parts]
         else:
-            listed = [(self._result(function, m), disjunction(parts)) for m, parts in found.items()]
-        return [*listed, (self._result(function, default), _OTHERWISE)]
+            ways = [(meaning, disjoined(parts)) for meaning, parts in found.items()]
+        listed = [(self._result(known, meaning), formula_text(when)) for meaning, when in ways]
+        return [*listed, (self._result(known, other), _OTHERWISE)]
 
-    def _of_set(self, function: CodeFunction) -> list[tuple[str, str]]:
+    def _of_set(self, known: CodeFunction, elements: CodeTable) -> Rules:
         """How one element changes it comes first, then what the empty set gives."""
-        table, elements, each = function.table, function.elements, function.function.set
-        assert table is not None
-        assert elements is not None
+        each = known.function.set
         assert each is not None
-        base = self._of_table(function, table)
-        truth = function.function.type is None
-        results = elements.results.astype(np.int64)
-        if not truth:
-            own = (
-                own_column(elements.axes, function.function.target, function.place)
-                if function.function.target
-                else None
-            )
-            if own is not None:
-                results = np.where(results == _codes_along(elements, own), UNCHANGED, results)
+        base, truth = self._of_table(known), known.function.type is None
         nothing = 0 if truth else AS_EMPTY
-        boxes, _ = _boxes(elements.axes, results, nothing) if results.size else ([], nothing)
-        if not boxes:
-            return base
-        typed = " ".join(f"{v.name} - {v.type}" for v in each.variables)
-        member = [] if each.condition == TRUE else [formula_text(each.condition)]
-        names = LiteralText(elements.axes)
-        found: dict[int, list[str]] = {}
-        for meaning, literals in boxes:
-            found.setdefault(meaning, []).append(names.body(literals))
-        some = {}
-        for meaning, parts in found.items():
-            body = conjunction([*member, disjunction(parts)])
-            some[meaning] = f"(exists ({typed}) {body})" if each.variables else body
-        if not truth:
-            return [*((self._result(function, m), text) for m, text in some.items()), *base]
-        turned = some[1]
+        found: dict[int, list[Expr]] = {}
+        if elements.results.size:
+            found, _ = _cases(elements.axes, _kept_is_unchanged(known, elements), nothing)
+        held = {
+            meaning: formula_text(some(each.variables, conjoined([each.condition, disjoined(parts)])))
+            for meaning, parts in found.items()
+        }
+        if not truth or not held:
+            return [*((self._result(known, meaning), text) for meaning, text in held.items()), *base]
+        turned = held[1]
         if len(base) == 1:
             start = base[0][0]
             return [("false" if start == "true" else "true", turned), (start, _OTHERWISE)]
-        starts = _formula(base, None)
-        either = disjunction(
-            [conjunction([starts, f"(not {turned})"]), conjunction([f"(not {starts})", turned])]
-        )
+        starts = [when for _, when in base[:-1]]
+        start = starts[0] if len(starts) == 1 else f"(or {' '.join(starts)})"
+        start = start if base[0][0] == "true" else f"(not {start})"
+        either = f"(or (and {start} (not {turned})) (and (not {start}) {turned}))"
         return [("true", either), ("false", _OTHERWISE)]
 
-    def _listed(self, function: CodeFunction) -> list[tuple[str, str]]:
-        sampled = function.sampled
+    def _listed(self, known: CodeFunction) -> Rules:
+        sampled, each = known.sampled, known.function.set
         assert sampled is not None
-        each = function.function.set
-        names = LiteralText(
-            sampled.axes,
-            sampled.own,
-            each.variables if each else (),
-            "" if each is None or each.condition == TRUE else formula_text(each.condition),
-            coded=True,
-        )
+        own = ((), TRUE) if each is None else (each.variables, each.condition)
+        formulas = LiteralFormulas(sampled.axes, sampled.own, *own, coded=True)
         listed = [
-            (self._result(function, sampled.meanings[rule.label]), names.body(rule.literals))
+            (self._result(known, sampled.meanings[rule.label]), formula_text(formulas.all(rule.literals)))
             for rule in sampled.rules.rules
         ]
-        return [*listed, (self._result(function, sampled.meanings[sampled.rules.default]), _OTHERWISE)]
+        return [*listed, (self._result(known, sampled.meanings[sampled.rules.default]), _OTHERWISE)]
 
-    def _counter_example(self, function: CodeFunction, example: CounterExample | None) -> str | None:
+    def _counter_example(self, known: CodeFunction, example: CounterExample | None) -> str | None:
         if example is None:
             return None
-        parts = [fact_text(axis, code) for axis, code in zip(example.axes, example.codes, strict=True)]
-        elements = [
-            conjunction([fact_text(axis, code) for axis, code in zip(example.own, one, strict=True)])
-            for one in example.elements
-        ]
-        if example.own:
-            parts.append(f"elements {{{', '.join(elements)}}}")
-        place = min(function.place, len(example.result) - 1)
-        return f"{', '.join(parts)}: the model says {self._result(function, example.result[place])}"
+
+        def facts(axes: Sequence[CodeAxis], codes: Sequence[int]) -> list[Expr]:
+            return [_fact(axis, code) for axis, code in zip(axes, codes, strict=True)]
+
+        parts = [formula_text(fact) for fact in facts(example.axes, example.codes)]
+        elements = [formula_text(conjoined(facts(example.own, one))) for one in example.elements]
+        parts += [f"elements {{{', '.join(elements)}}}"] if example.own else []
+        place = min(known.place, len(example.result) - 1)
+        return f"{', '.join(parts)}: the model says {self._result(known, example.result[place])}"
 
 
-def _named(name: str, parameters: Sequence[Variable]) -> str:
-    return f"({' '.join([name, *(p.name for p in parameters)])})"
+def _head(owner: Predicate | None, expr: Expr) -> str:
+    """What a truth is called: as the derived predicate whose body it is, else as it is written."""
+    if owner is not None and owner.body == expr:
+        return f"({' '.join([owner.name, *(p.name for p in owner.parameters)])})"
+    return formula_text(expr)
 
 
 def _short(expr: Expr) -> Expr:
@@ -460,44 +386,35 @@ def _short(expr: Expr) -> Expr:
     return map_children(expr, _short)
 
 
-def _value_text(value: Expr, target: Apply) -> str:
-    """What is written; what was there is no news."""
-    return UNCHANGED_TEXT if value == target else formula_text(value)
-
-
-def _boxes(
+def _cases(
     axes: tuple[CodeAxis, ...], results: Longs, default: int | None
-) -> tuple[list[tuple[int, tuple[CodeLiteral, ...]]], int]:
-    """Rules for all cells of a table but those of the default, whose order does not matter."""
-    meanings, labels = np.unique(results, return_inverse=True)
-    wanted = None
+) -> tuple[dict[int, list[Expr]], int]:
+    """When a table has each of its results but the default, in any order; and the default."""
+    meanings = np.unique(results)
     if default is not None:
-        if default not in meanings:
-            meanings = np.append(meanings, default)
-        wanted = int(np.flatnonzero(meanings == default)[0])
+        meanings = np.union1d(meanings, [default])
+    labels = np.searchsorted(meanings, results)
     pairs = [
         (i, j)
         for (i, a), (j, b) in combinations(enumerate(axes), 2)
         if a.part is not None and b.part is not None and a.part.book is b.part.book
         if np.array_equal(a.codes, b.codes)
     ]
-    rules, other = exact_rules(labels.reshape(results.shape), pairs, wanted)
-    return [(int(meanings[rule.label]), rule.literals) for rule in rules], int(meanings[other])
+    wanted = None if default is None else int(np.searchsorted(meanings, default))
+    rules, other = exact_rules(labels, pairs, wanted)
+    formulas, found = LiteralFormulas(axes), dict[int, list[Expr]]()
+    for rule in rules:
+        found.setdefault(int(meanings[rule.label]), []).append(formulas.all(rule.literals))
+    return found, int(meanings[other])
 
 
-def _kept_is_unchanged(function: CodeFunction, table: CodeTable) -> Longs:
+def _kept_is_unchanged(known: CodeFunction, table: CodeTable) -> Longs:
     """The results; writing the code that is there already is to change nothing."""
     results: Longs = table.results.astype(np.int64)
-    if function.function.target is None:
-        return results
-    own = own_column(table.axes, function.function.target, function.place)
+    target = known.function.target
+    own = None if target is None else own_column(table.axes, target, known.place)
     if own is None:
         return results
-    return np.where(results == _codes_along(table, own), UNCHANGED, results)
-
-
-def _codes_along(table: CodeTable, own: int) -> Longs:
-    """The codes of an axis, in the shape of the table."""
     shape = [1] * len(table.axes)
     shape[own] = -1
-    return np.broadcast_to(table.axes[own].codes.reshape(shape), table.results.shape)
+    return np.where(results == table.axes[own].codes.reshape(shape), UNCHANGED, results)
