@@ -34,7 +34,7 @@ from pdsketch.abstract.andor.functions import (
     own_column,
     portions,
 )
-from pdsketch.abstract.andor.sampled import ArgumentSampler, learn_sampled, lists_of
+from pdsketch.abstract.andor.sampled import SAMPLES, ArgumentSampler, learn_sampled, lists_of
 from pdsketch.abstract.andor.symbolic import (
     Case,
     Scope,
@@ -148,9 +148,6 @@ class ListFormulas:
 
 AGREEMENT: Final = 0.995
 """A set's function is taken to depend on one element at a time if it does so in this part of random sets."""
-
-_SETS: Final = 2048
-"""Random sets on which that is tried."""
 
 
 @final
@@ -305,7 +302,7 @@ class ModelFunction:
         agreement, wrong = self._agreement()
         empty = self._t.tabulated((self._identity, "empty"), self.axes, self._empty)
         single = self._t.tabulated((self._identity, "single"), [*self.axes, *self.own], self._changed)
-        cases = _SETS if all(table.results.size for table in empty.tables) else 0
+        cases = SAMPLES if all(table.results.size for table in empty.tables) else 0
         behaviour = self._behaviour(single, cases, agreement, wrong)
         for place, (table, elements) in enumerate(zip(empty.tables, single.tables, strict=True)):
             changes = elements
@@ -333,12 +330,12 @@ class ModelFunction:
         """How often the result of random sets is what one of the elements makes of it, or the empty set."""
         if not self.own or any(not len(axis.codes) for axis in (*self.axes, *self.own)):
             return 1.0, None
-        rows, elements, held = self._sampler.draw(_SETS)
+        rows, elements, held = self._sampler.draw(SAMPLES)
         whole, empty = self.results(rows, elements, held), self._empty(rows)
         agreed = np.zeros(whole.shape, np.bool_)
         changed = np.zeros(whole.shape, np.bool_)
         for i in range(held.shape[1]):
-            one = self.results(rows, elements[:, i : i + 1], np.ones((_SETS, 1), np.bool_))
+            one = self.results(rows, elements[:, i : i + 1], np.ones((SAMPLES, 1), np.bool_))
             here = held[:, i : i + 1] & (one != empty)
             changed |= here
             agreed |= here & (one == whole)

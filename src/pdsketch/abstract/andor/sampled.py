@@ -32,10 +32,8 @@ from pdsketch.core import Bools, Longs
 from pdsketch.lang import Apply
 from pdsketch.tensor import Model
 
-_SAMPLES: Final = 8192
-_NEAR: Final = 8192
-_LEARNED: Final = 3000
-"""Samples, near misses, and how many of each result are learned from at most. All set by hand."""
+SAMPLES: Final = 4096
+"""Random samples, and as many near misses of them, and of these. Set by hand."""
 
 _ELEMENTS: Final = 5
 """Elements of a random set at most, where no fit has noted how many there were."""
@@ -170,30 +168,17 @@ def _case(axes: Sequence[CodeAxis], own: Sequence[CodeAxis], samples: _Samples, 
 
 
 def _samples(sampler: ArgumentSampler, evaluate: SampleEvaluate) -> _Samples:
-    """Samples of a function, at most so many of each result."""
-    drawn = sampler.draw(_SAMPLES)
+    """Samples of a function, and near misses of as many of each result."""
+    drawn = sampler.draw(SAMPLES)
     results = evaluate(*drawn)
-    some = _balanced(results, _NEAR // 2)
+    _, label = np.unique(results, return_inverse=True)
+    order, counts = np.argsort(label.reshape(-1), kind="stable"), np.bincount(label.reshape(-1))
+    starts, each = np.cumsum(counts) - counts, np.arange(-(-SAMPLES // len(counts)))
+    some = np.concatenate([order[s + each % c] for s, c in zip(starts, counts, strict=True)])[:SAMPLES]
     near = sampler.near(drawn[0][some], drawn[1][some], drawn[2][some])
     again = sampler.near(*near)
-    parts = [np.concatenate([a, b, c]) for a, b, c in zip(drawn, near, again, strict=True)]
-    rows, elements, held = (np.asarray(part) for part in parts)
-    results = np.concatenate([results, evaluate(*near), evaluate(*again)])
-    chosen = _balanced(results, _LEARNED, repeat=False)
-    return rows[chosen], elements[chosen], held[chosen].astype(np.bool_), results[chosen]
-
-
-def _balanced(results: Longs, n: int, *, repeat: bool = True) -> Longs:
-    """Places of results, each result equally often: ``n`` in all; or each at most ``n`` times."""
-    _, label = np.unique(results, return_inverse=True)
-    order = np.argsort(label.reshape(-1), kind="stable")
-    counts = np.bincount(label.reshape(-1))
-    starts = np.cumsum(counts) - counts
-    if not repeat:
-        groups = [order[s : s + min(c, n)] for s, c in zip(starts, counts, strict=True)]
-        return np.sort(np.concatenate(groups))
-    each = np.arange(-(-n // len(counts)))
-    return np.concatenate([order[s + each % c] for s, c in zip(starts, counts, strict=True)])[:n]
+    rows, elements, held = (np.concatenate(parts) for parts in zip(drawn, near, again, strict=True))
+    return rows, elements, held, np.concatenate([results, evaluate(*near), evaluate(*again)])
 
 
 def _columns(axes: Sequence[CodeAxis]) -> tuple[CodeColumn, ...]:

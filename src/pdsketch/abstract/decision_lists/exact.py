@@ -28,12 +28,8 @@ from pdsketch.core import Bools, Longs
 MOST_CELLS: Final = 200_000
 """Larger tables are not looked at as a whole."""
 
-_MOST_EQUALITIES: Final = 2
 _MOST_EXPANDED: Final = 1000
-"""How many boxes are grown; if these are not enough, the other cells are joined along one axis."""
-
-_SMALL: Final = 4096
-"""Cells of a table for which more seeds and both defaults are tried."""
+"""How many boxes are grown; if these are not enough, each other cell is a box."""
 
 UNSEEN: Final = -1
 """The label of a cell that may have any: it cannot be, or was not seen."""
@@ -47,10 +43,10 @@ Groups = list[Longs]
 @final
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """An argument, or whether two are equal; ``members`` are the codes that each place stands for."""
+    """An argument of so many codes, or whether two are equal."""
 
     arguments: tuple[int, ...]
-    members: tuple[tuple[int, ...], ...]
+    size: int
 
 
 def exact_rules(
@@ -61,15 +57,12 @@ def exact_rules(
     common = int(labels[counts.argmax()])
     axes, reduced = _relevant(table)
     defaults = [common if default is None else default]
-    if default is None and len(labels) == 2 and table.size <= _SMALL:
+    if default is None and len(labels) == 2:
         defaults = labels[[counts.argmax(), 1 - counts.argmax()]].tolist()
-    found = []
-    merged, small = _merged(axes, reduced)
+    ways = [(axes, reduced)]
     with_equalities = _with_equalities(axes, reduced, pairs)
-    for wanted in defaults:
-        found.append((_rules(merged, small, wanted), wanted))
-        if with_equalities is not None:
-            found.append((_rules(*with_equalities, wanted), wanted))
+    ways += [with_equalities] if with_equalities is not None else []
+    found = [(_rules(*way, wanted), wanted) for wanted in defaults for way in ways]
     return min(found, key=lambda rules: (_length(rules[0]), len(rules[0])))
 
 
@@ -89,23 +82,8 @@ def _relevant(table: Longs) -> tuple[list[_Axis], Longs]:
         if (table == first).all():
             table = first.squeeze(axis=i)
         else:
-            axes.append(_Axis((i,), tuple((code,) for code in range(table.shape[i]))))
+            axes.append(_Axis((i,), table.shape[i]))
     return axes[::-1], table
-
-
-def _merged(axes: list[_Axis], table: Longs) -> tuple[list[_Axis], Longs]:
-    """Codes that always have the same effect become one."""
-    found = []
-    for at, axis in enumerate(axes):
-        rows = np.ascontiguousarray(np.moveaxis(table, at, 0).reshape(table.shape[at], -1))
-        whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-        _, first, place = np.unique(whole, return_index=True, return_inverse=True)
-        # The rank of each distinct row by where it was met first, so that codes keep their order.
-        rank = np.argsort(np.argsort(first))
-        members = [tuple(np.flatnonzero(rank[place] == g).tolist()) for g in range(len(first))]
-        table = table.take(np.sort(first), axis=at)
-        found.append(_Axis(axis.arguments, tuple(members)))
-    return found, table
 
 
 def _with_equalities(
@@ -113,7 +91,7 @@ def _with_equalities(
 ) -> tuple[list[_Axis], Longs] | None:
     """The table with an axis more for each pair of comparable arguments."""
     place = {axis.arguments[0]: at for at, axis in enumerate(axes)}
-    usable = [pair for pair in pairs if pair[0] in place and pair[1] in place][:_MOST_EQUALITIES]
+    usable = [pair for pair in pairs if pair[0] in place and pair[1] in place]
     if not usable or table.size << len(usable) > MOST_CELLS:
         return None
     axes, original = list(axes), table
@@ -124,7 +102,7 @@ def _with_equalities(
         # Equal codes cannot have the value *different*, nor the others *equal*: don't cares, which boxes
         # may cover.
         table = np.stack([np.where(equal, UNSEEN, table), np.where(equal, table, UNSEEN)], axis=-1)
-        axes.append(_Axis(pair, ((0,), (1,))))
+        axes.append(_Axis(pair, 2))
     return axes, table
 
 
@@ -154,18 +132,14 @@ def _cover(table: Longs, label: int, n_equalities: int, most: int) -> list[Group
     limit = budget.current()
     while len(seeds) and len(boxes) < most:
         limit.tick()
-        # EXPAND depends on where it begins: in small tables, three beginnings cost little.
-        tried = np.unique(seeds[[0, len(seeds) // 2, -1]]) if table.size <= _SMALL else seeds[:1]
-        grown = [
-            _expand(inside, open_, np.unravel_index(seed, table.shape), free)
-            for seed in tried
-            for free in ((n_equalities, 0) if n_equalities else (0,))
-        ]
+        at = np.unravel_index(seeds[0], table.shape)
+        grown = [_expand(inside, open_, at, free) for free in sorted({n_equalities, 0})]
         box = max(grown, key=lambda box: (int(open_[np.ix_(*box)].sum()), -_n_literals(box, table.shape)))
         open_[np.ix_(*box)] = False
         boxes.append(box)
         seeds = seeds[open_.ravel()[seeds]]
-    return _irredundant(boxes, real) + _joined(table.shape, seeds)
+    left = (np.unravel_index(seed, table.shape) for seed in seeds)
+    return _irredundant(boxes, real) + [[np.array([code]) for code in cell] for cell in left]
 
 
 def _expand(inside: Bools, open_: Bools, seed: Sequence[Any], free: int) -> Groups:
@@ -213,24 +187,6 @@ def _irredundant(boxes: list[Groups], real: Bools) -> list[Groups]:
     return kept
 
 
-def _joined(shape: tuple[int, ...], cells: Longs) -> list[Groups]:
-    """Boxes of the cells that agree in all arguments but the one with the most codes."""
-    if not len(cells):
-        return []
-    long = int(np.argmax(shape))
-    codes = np.stack(np.unravel_index(cells, shape), axis=1)
-    rest = np.delete(codes, long, axis=1)
-    order = np.lexsort(rest.T[::-1]) if rest.shape[1] else np.arange(len(cells))
-    codes, rest = codes[order], rest[order]
-    starts = np.flatnonzero(np.concatenate([[True], (rest[1:] != rest[:-1]).any(axis=1)]))
-    boxes = []
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(codes)], strict=True):
-        box = list(codes[start, :, None])
-        box[long] = codes[start:end, long]
-        boxes.append(box)
-    return boxes
-
-
 def _n_literals(box: Groups, shape: tuple[int, ...]) -> int:
     return sum(len(codes) < size for codes, size in zip(box, shape, strict=True))
 
@@ -247,9 +203,8 @@ def _literals(axes: list[_Axis], box: Groups, known: dict[tuple[int, bytes], Bod
 
 
 def _literal(axis: _Axis, group: Longs) -> Body:
-    if len(group) == len(axis.members):
+    if len(group) == axis.size:
         return ()
     if len(axis.arguments) > 1:
         return (SameCode(axis.arguments[0], axis.arguments[1], bool(group[0])),)
-    codes = {code for place in group.tolist() for code in axis.members[place]}
-    return (has_one_of(axis.arguments[0], codes, sum(len(members) for members in axis.members)),)
+    return (has_one_of(axis.arguments[0], group.tolist(), axis.size),)

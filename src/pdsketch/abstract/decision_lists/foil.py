@@ -1,8 +1,8 @@
 """Decision lists from examples (FOIL; Quinlan, 1990).
 
-A rule is grown from rows literal by literal, the one with the most gain first, on two thirds of the examples.
-It is kept if it saves more bits of exceptions than it takes to write down (Cohen, 1995), and is right by more
-than chance on the other third. The arguments of a row are searched as a set of one element is.
+A rule is grown from rows literal by literal, the one with the most gain first, on two thirds of the examples,
+and shortened on the other third. It is kept if it saves more bits of exceptions than it takes to write down
+(Cohen, 1995). The arguments of a row are searched as a set of one element is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from math import log2, sqrt
+from math import log2
 from typing import Final, final
 
 import numpy as np
@@ -37,19 +37,11 @@ Body = tuple[CodeLiteral, ...]
 HELD_OUT: Final = 5
 """One example in so many is held out, of each label."""
 
-_MOST_ROWS: Final = 4000
-"""So many positives, and negatives, are looked at to choose a literal."""
-
-_MOST_LITERALS: Final = 12
-
 _PATIENCE: Final = 3
 """After so many rules in a row that do not pay, a label is given up."""
 
-_CONTEXTS: Final = 10
-"""How many conjunctions about an element are tried with a literal more."""
-
-_MOST_OF_ELEMENT: Final = 3
-"""Literals about one element."""
+_OF_ELEMENT: Final = 3
+"""Literals about one element, and how many conjunctions of them are tried with one more."""
 
 
 def learn_list(examples: CodedExamples) -> DecisionList:
@@ -114,9 +106,7 @@ class _Learner:
             if not body:
                 break
             hit = covers(body, self._examples)
-            p, n = self._judged(body, label, left)
-            # By chance, p − n has a standard deviation of √(p + n): it must be past one.
-            if self._length(body, label, wrong) < self._length(None, label, wrong) and p - n >= sqrt(p + n):
+            if self._length(body, label, wrong) < self._length(None, label, wrong):
                 found.append(body)
                 wrong = np.where(hit, self._examples.y != label, wrong)
                 failures = 0
@@ -134,7 +124,7 @@ class _Learner:
         if not (y[rows] == label).any():
             rows = np.flatnonzero(left | (y != label))
         body: Body = ()
-        while len(body) < _MOST_LITERALS:
+        while True:
             positive = y[rows] == label
             if positive.all() or not positive.any():
                 break
@@ -165,17 +155,12 @@ class _Learner:
         return int((hit & left).sum()), int((hit & (self._examples.y != label)).sum())
 
     def _best(self, rows: Longs, positive: Bools, groups: bool) -> tuple[float, CodeLiteral | None]:
-        """The literal that gains the most, less its bits; of many rows, by a part of them."""
-        parts = [rows[positive], rows[~positive]]
-        some = [part[:_MOST_ROWS] for part in parts]
-        weights = np.zeros((2, sum(map(len, some))))
-        weights[0, : len(some[0])] = len(parts[0]) / len(some[0])
-        weights[1, len(some[0]) :] = len(parts[1]) / len(some[1])
-        chosen = np.concatenate(some)
+        """The literal that gains the most, less its bits."""
+        weights = np.stack([positive, ~positive]).astype(np.float64)
         overhead = log2(max(sum(len(things.sizes) for things in self._things), 2))
         found: list[tuple[float, CodeLiteral | None]] = [(0.0, None)]
         for things in self._things:
-            found += _Search(things.take(chosen), weights, groups, overhead).candidates()
+            found += _Search(things.take(rows), weights, groups, overhead).candidates()
         return max(found, key=lambda each: each[0])
 
     def _length(self, body: Body | None, label: int, wrong: Bools) -> float:
@@ -271,7 +256,7 @@ _KINDS: Final = ((1, True), (1, False), (2, True), (2, False))
 
 @final
 class _Search:
-    """Literals about one group of columns, for rows that weigh so much, ``[positive or negative, row]``."""
+    """Literals about one group of columns; ``weights`` are 1 for positive rows, then for the others."""
 
     def __init__(self, things: _Things, weights: Floats, groups: bool, overhead: float) -> None:
         self._things = things
@@ -290,9 +275,9 @@ class _Search:
         count = self._things.mask.sum(axis=1)
         for least, sign in _KINDS:
             self._add((), least, sign, self._overhead, self._gains(self._weights @ (count >= least), sign))
-        for _ in range(_MOST_OF_ELEMENT):
+        for _ in range(_OF_ELEMENT):
             more = [new for context in contexts for new in self._extended(context)]
-            contexts = sorted(more, key=lambda new: -new.worth)[:_CONTEXTS]
+            contexts = sorted(more, key=lambda new: -new.worth)[:_OF_ELEMENT]
         return self._found
 
     def _extended(self, context: _Context) -> list[_Context]:
