@@ -264,8 +264,8 @@ class _Table:
 class CodeTables:
     """Which codes the state variables of problems have, as facts: read off many states at once.
 
-    Each problem has its readings, the names of its objects by number, and its universe. Facts that fill the
-    tables up are entered at ``nowhere``.
+    Each of the ``problems`` of a ``model`` has its readings and the names of its objects by number;
+    ``universes`` are theirs. Facts that fill the tables up are entered at ``nowhere``.
     """
 
     def __init__(

@@ -368,9 +368,9 @@ class ModelAbstraction:
     def inits(
         self, kind: _Kind, universe: Universe, tensors: Mapping[str, Tensor], those: Sequence[int]
     ) -> Bools:
-        """The facts of the template of a kind in some states of a batch, ``[state, fact]``.
+        """The facts of the template of a ``kind`` in some states, ``[state, fact]``.
 
-        The states are those of ``universe``: its objects, by their own names; ``tensors`` are their tables.
+        The states are ``those`` of ``tensors``, their tables; ``universe`` has their objects by own names.
         """
         template = self.template(kind)
         width = len(template.numbers)
