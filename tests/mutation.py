@@ -42,7 +42,7 @@ from pathlib import Path
 
 from tests import touched
 from tests.mutants import PAPER, ROOT, SOURCES, Mutant, complaints, patience, read_lists, test_path
-from tests.mutants.drawing import Drawn, Touched, draw, rooms
+from tests.mutants.drawing import Drawn, Touched, absent_from, draw, rooms
 
 HOME = ROOT / ".mutants"
 TESTS = (ROOT / "tests", PAPER / "tests")
@@ -466,6 +466,9 @@ def main() -> int:
             recorded(args.jobs, args.record or [])
         old = touched.out_of_date(files_of_tests([]))
         print(f"seed {args.seed}; {len(old)} files of tests are not recorded as they are", flush=True)
+        for path in sorted(path for name in SOURCES for path in (ROOT / name).rglob("*.py")):
+            if absent := absent_from(path):
+                print(f"left out: {path.relative_to(ROOT)}, which imports {', '.join(sorted(absent))}")
         mutants = draw(args.seed, args.drawn, args.least, Touched.read(touched.FOLDER), args.room)
     else:
         listed = read_lists()

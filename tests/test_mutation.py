@@ -15,7 +15,7 @@ import pytest
 from tests import touched
 from tests.mutants import PAPER, ROOT, StaleError, complaints, definitions, patience, read_line, read_lists
 from tests.mutants.changes import of_cpp, of_python
-from tests.mutants.drawing import Touched, draw, equivalent, home_of, rooms
+from tests.mutants.drawing import Touched, absent_from, draw, equivalent, home_of, rooms
 from tests.mutation import NOTICED, PYTEST, SURVIVES, Record, StoppedError, judge_all, told
 
 SOURCE = """
@@ -214,6 +214,12 @@ def test_changes_are_drawn_of_the_rooms_that_are_named():
     drawn = draw(7, 12, 2, Touched(), ["files", "editor"])
     assert {one.room for one in drawn} == {"files", "editor"}
     assert len(drawn) in (11, 12, 13)
+
+
+def test_what_needs_a_package_that_is_absent_is_left_out(tmp_path):
+    path = tmp_path / "lamps.py"
+    path.write_text("import json\ndef light():\n    from lamps_of_nobody.all import Lamp\n")
+    assert absent_from(path) == {"lamps_of_nobody"}
 
 
 def test_files_of_tests_that_changed_are_recorded_again(tmp_path, monkeypatch):

@@ -86,6 +86,20 @@ def test_a_folder_is_extended_and_not_mixed(tmp_path: Any) -> None:
         pds.record(Line(), folder=tmp_path / "walks", **{**OPTIONS, "max_steps": 6})
 
 
+def test_it_is_told_how_many_episodes_are_done(monkeypatch: Any) -> None:
+    said: list[str] = []
+
+    class Told:
+        def __enter__(self) -> Any:
+            return said.append
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr("pdsketch.act.recording.Ticker", lambda *_, **__: Told())
+    pds.record(Line(), episodes=2, max_steps=2, progress=True)
+    assert [line.split(",")[0][:17] for line in said] == ["1 of 2 episodes", "2 of 2 episodes"]
+
+
 def test_a_walk_depends_on_its_seed_alone() -> None:
     alone = pds.record(Line(), episodes=1, max_steps=5, seed=2)
     among = pds.record([Line(), Line()], episodes=4, max_steps=5)

@@ -131,6 +131,18 @@ def test_renaming_reaches_every_file_and_refuses_what_cannot_be(client, folder):
         client.at("rename", uri, *where(PROBLEM, ":goal"), newName="x")
 
 
+def test_of_a_file_that_is_not_there_nothing_is_known(client, folder):
+    asked = {
+        "textDocument": {"uri": (folder / "gone.pddl").as_uri()},
+        "position": {"line": 0, "character": 0},
+    }
+    assert client.ask("textDocument/hover", **asked) is None
+    assert not client.ask("textDocument/definition", **asked)
+    assert not client.ask("textDocument/completion", **asked)
+    assert not client.ask("textDocument/documentSymbol", **asked)
+    assert not client.ask("textDocument/references", **asked, context={"includeDeclaration": True})
+
+
 def test_formatting_gives_the_canonical_layout(client, folder):
     uri = (folder / "long.pddl").as_uri()
     text = DOMAIN.replace("\n  (", "  (")

@@ -12,7 +12,8 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -144,14 +145,28 @@ def home_of(function: str) -> str:
     return f"tests/{first}/" if others else "tests/test_"
 
 
+@cache
 def rooms() -> dict[str, list[Path]]:
-    """The sources of each room; `engine` is that in C++, `front` what stands before the rooms."""
+    """The sources of each room; `engine` is that in C++, `front` what stands before the rooms.
+
+    Files that import a package which is not installed are left out: their tests cannot run here.
+    """
     package = ROOT / "src/pdsketch"
     found = {"engine": sorted((ROOT / "core").glob("*.[ch]pp")), "front": sorted(package.glob("*.py"))}
     for path in sorted(package.glob("*/**/*.py")):
         found.setdefault(path.relative_to(package).parts[0], []).append(path)
     found["paper"] = sorted((ROOT / "paper/src").rglob("*.py"))
-    return found
+    return {room: [path for path in paths if not absent_from(path)] for room, paths in found.items()}
+
+
+def absent_from(path: Path) -> set[str]:
+    """The packages that a file imports, anywhere, and that are not installed."""
+    if path.suffix != ".py":
+        return set()
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    return {top for top in {name.partition(".")[0] for name in names} if find_spec(top) is None}
 
 
 def shares(lines: Mapping[str, int], count: int, least: int) -> dict[str, int]:

@@ -37,8 +37,8 @@ class Listener(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        super().__init__((host, 0), _Handler)
         self.states: dict[str, dict[str, Any]] = {}
         self.h: dict[str, float | None] = {}
         self.visited: list[str] = []
@@ -106,8 +106,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def listening() -> Iterator[Listener]:
-    with Listener() as server:
+def listening(host: str = "127.0.0.1") -> Iterator[Listener]:
+    with Listener(host) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield server
@@ -171,6 +171,14 @@ def test_where_nobody_listens_the_plan_is_there_and_a_warning(capsys):
     (warning,) = found["diagnostics"]
     assert (warning["code"], warning["severity"]) == ("search-debugger", "warning")
     assert "cannot be reached" in warning["message"]
+
+
+def test_a_listener_may_have_another_address(capsys):
+    with listening("127.0.0.2") as listener:
+        url = f"http://127.0.0.2:{listener.server_port}"
+        assert main(["plan", *FILES, f"--search-debugger={url}", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["diagnostics"] == []
+        assert listener.plans
 
 
 def test_a_listener_may_be_below_a_path():

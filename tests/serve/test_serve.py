@@ -418,6 +418,17 @@ def test_soft_truths_of_a_model():
         assert max(instances) == pytest.approx(wanted)
 
 
+def test_states_that_are_predicted_softly_are_shown_crisp():
+    domain = pds.parse_domain("""(define (domain d) (:types lamp) (:predicates (lit ?l - lamp))
+      (:action press :parameters (?l - lamp) :effect (lit::assign ?l (??f (lit ?l)))))""")
+    likely = {"action::press::f": lambda lit: 0.7 + 0 * lit}
+    model = pds.Model(domain, likely)
+    subject = ModelSubject(model, pds.State(domain, {"lamp": ["a"]}, {"lit": [False]}))
+    after = subject.step(subject.start, ("press", "a"))
+    assert subject.facts(after) == {("lit", "a"): True}
+    assert subject.truth(after, pds.parse_goal("(lit a)", domain, objects={"a": "lamp"})) == 1.0
+
+
 def test_a_picture_is_kept_exactly():
     picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3)).astype(np.uint8)
     content = png(picture)
