@@ -27,8 +27,7 @@ from pdsketch.abstract import (
 from pdsketch.core import Phase, Posed, States
 from pdsketch.lang import Step
 from pdsketch.search.latent.instances import costs_of
-from pdsketch.search.latent.margin import GoalTest
-from pdsketch.search.latent.replay import Trail, doubts_of, paid_for
+from pdsketch.search.latent.replay import Trail, doubts_of, hold, paid_for
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.packed.engine import PackedOutcome, lazily, search, search_many
 from pdsketch.search.problems import Allowed, Problems
@@ -87,9 +86,8 @@ def _settle_what_holds(problems: Problems, some: Sequence[int]) -> None:
     """Settle the problems whose goals hold in their initial states."""
     if not some:
         return
-    roots, goals = problems.batch_of(some), [problems.goals[i] for i in some]
-    test = GoalTest(problems.model, goals, [roots.universe(p) for p in range(roots.size)], problems.margin)
-    held = test.truth(roots, torch.arange(roots.size, device=roots.device)).tolist()
+    goals = [problems.goals[i] for i in some]
+    held = hold(problems.model, problems.batch_of(some), goals, problems.margin)
     for i in (i for i, holds in zip(some, held, strict=True) if holds):
         end = Trail(ends=[(problems.states[i].batch, [problems.goals[i]], [0])])
         guesses = doubts_of(problems.model, end).sentences(0)

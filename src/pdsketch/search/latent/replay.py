@@ -101,7 +101,7 @@ class PlanReplay:
         for ends in gathered(trail.ends):
             budget.check()
             there, wanted, done = joined(ends)
-            for i, holds in zip(done, self._held(there, wanted), strict=True):
+            for i, holds in zip(done, hold(self.model, there, wanted, self.margin), strict=True):
                 verdicts[i] = None if holds else _MISSED
 
     def _advanced(self, batch: StateBatch, steps: Sequence[Step]) -> tuple[list[bool], StateBatch | None]:
@@ -136,13 +136,14 @@ class PlanReplay:
         model.check_numbers(after)
         return may, after
 
-    def _held(self, batch: StateBatch, goals: Sequence[Expr]) -> list[bool]:
-        """Which states' goals hold."""
-        held = self.model.holds(batch, list(goals), crisp=True) > 0.5
-        if not self.margin.is_crisp:
-            held &= self.margin.clears(self.model.holds(batch, list(goals), tnorm="godel"))
-        found: list[bool] = held.tolist()
-        return found
+
+def hold(model: Model, batch: StateBatch, goals: Sequence[Expr], margin: Margin) -> list[bool]:
+    """Which states' ``goals`` hold, as ``model`` says; what counts as true is said by ``margin``."""
+    held = model.holds(batch, list(goals), crisp=True) > 0.5
+    if not margin.is_crisp:
+        held &= margin.clears(model.holds(batch, list(goals), tnorm="godel"))
+    found: list[bool] = held.tolist()
+    return found
 
 
 def gathered(parts: Sequence[Part[T]]) -> Iterator[list[Part[T]]]:
