@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -150,8 +150,8 @@ class Problems:
         places = [*plans]
         return {places[n]: why for n, why in failed.items()}, {places[n]: t for n, t in said.items()}
 
-    def result(self, i: int, status: Status, best_h: float | None = None) -> Result:
-        """What is said of any result of a problem."""
+    def result(self, i: int, status: Status, warnings: Sequence[str] = (), **more: Any) -> Result:
+        """A result of a problem, with what is said of any, further ``warnings``, and ``more``."""
         expanded, evaluated, generated = map(int, self.counts[i])
         return Result(
             status,
@@ -159,8 +159,8 @@ class Problems:
             evaluated=evaluated,
             generated=generated,
             seconds=time.monotonic() - self.started,
-            warnings=(*self.doubts[i], *self._untrained, *self._watch.sentences(i)),
-            best_h=best_h,
+            warnings=(*self.doubts[i], *self._untrained, *self._watch.sentences(i), *warnings),
+            **more,
         )
 
     def results(self) -> list[Result]:

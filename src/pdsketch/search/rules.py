@@ -91,9 +91,7 @@ def _settle_what_holds(problems: Problems, some: Sequence[int]) -> None:
     for i in (i for i, holds in zip(some, held, strict=True) if holds):
         end = Trail(ends=[(problems.states[i].batch, [problems.goals[i]], [0])])
         guesses = doubts_of(problems.model, end).sentences(0)
-        result = problems.result(i, "solved")
-        warnings = (*result.warnings, *guesses)
-        problems.found[i] = replace(result, plan=[], cost=0.0, guesses=guesses, warnings=warnings)
+        problems.found[i] = problems.result(i, "solved", guesses, plan=[], cost=0.0, guesses=guesses)
 
 
 def _searches(problems: Problems, some: Sequence[int], allowed: Allowed, sure: bool) -> dict[int, RuleSearch]:
@@ -153,11 +151,9 @@ def _refused(
             own.why = "plans by the rules are longer than `max_depth`"
         elif failed.get(i, "a limit was reached") is None:
             cost = paid.get(number, 0.0) if problems.costs else float(len(plan))
-            result = replace(problems.result(i, "solved"), plan=plan, cost=cost, phases=own.phases)
+            found = {"plan": plan, "cost": cost, "phases": own.phases, "refinements": own.refinements}
             guesses = said.get(i, ())
-            warnings = (*result.warnings, *guesses)
-            found = replace(result, refinements=own.refinements, warnings=warnings, guesses=guesses)
-            problems.found[i] = found
+            problems.found[i] = problems.result(i, "solved", guesses, guesses=guesses, **found)
         elif own.refine():
             again.append(i)
     return again

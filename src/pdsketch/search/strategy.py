@@ -39,31 +39,37 @@ from pdsketch.search.result import Result, StageReport
 from pdsketch.search.rules import search_by_rules, search_by_sure_rules
 from pdsketch.tensor import Model, State, StateBatch
 
+SHARE: Final = 0.5
+"""Of what is left, what each stage but the last may take. Set by hand: on missions, doors and goals with
+numbers in rooms, and on the lamps, the first stage finds every plan, and takes milliseconds."""
+
+MOST_EXPANSIONS: Final = 50_000
+"""The most of the rules in the library's own strategy, where the model can be searched, too. Set by hand."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A part of a strategy, its ``share`` of what is left, and the most expansions that it may take.
+    """A part of a strategy.
 
     ``run`` settles some of the problems that are given to it, and says why it ended for each of the others.
-    ``needed`` says of which models there is such a stage.
+    ``needed`` says of which models there is such a stage; ``is_last``: it takes all that is left.
     """
 
     name: str
     run: Callable[[Problems, Sequence[int], Allowed], Mapping[int, str]]
-    share: float = 1.0
-    most_expansions: int | None = None
+    is_last: bool = False
     needed: Callable[[Model], bool] = lambda _: True
 
     def allowed(self, problems: Problems) -> Allowed:
         """What it may take."""
-        return Allowed(_part_of(problems.budget, self.share), self._most(problems))
-
-    def _most(self, problems: Problems) -> int | None:
         left = problems.expansions_left
-        own = None if left is None else ceil(self.share * left)
-        known = [most for most in (own, self.most_expansions) if most is not None]
-        return min(known, default=None)
+        if self.is_last:
+            return Allowed(problems.budget, left)
+        most = None if left is None else ceil(SHARE * left)
+        if problems.options.search == "portfolio":
+            most = MOST_EXPANSIONS if most is None else min(most, MOST_EXPANSIONS)
+        return Allowed(_part_of(problems.budget), most)
 
 
 def search_what_fits(problems: Problems, some: Sequence[int], allowed: Allowed) -> Mapping[int, str]:
@@ -79,34 +85,23 @@ def search_what_fits(problems: Problems, some: Sequence[int], allowed: Allowed) 
     for i in problems.open:
         reason = f"{ended[i]}, and the model is too large to be searched: {diagnostic.message}"
         reasons = (reason, *problems.explains[i]())
-        problems.found[i] = replace(problems.result(i, "gave-up"), best=[], reasons=reasons)
+        problems.found[i] = problems.result(i, "gave-up", best=[], reasons=reasons)
     return ended
 
 
-_LATENT: Final = Stage("latent", search_what_fits)
+LATENT: Final = Stage("latent", search_what_fits, is_last=True)
 
-PORTFOLIO: Final = (
-    Stage("sure rules", search_by_sure_rules, share=0.4, most_expansions=50_000, needed=is_guessed),
-    Stage("rules", search_by_rules, share=0.5, most_expansions=50_000),
-    _LATENT,
+STAGES: Final = (
+    Stage("sure rules", search_by_sure_rules, needed=is_guessed),
+    Stage("rules", search_by_rules),
+    LATENT,
 )
-"""The library's strategy. The shares are set by hand: on missions, doors and goals with numbers in rooms, and
-on the lamps, the first stage finds every plan, and takes milliseconds."""
-
-STRATEGIES: Final[Mapping[str, tuple[Stage, ...]]] = {
-    "portfolio": PORTFOLIO,
-    "abstract": (
-        Stage("sure rules", search_by_sure_rules, share=0.4, needed=is_guessed),
-        Stage("rules", search_by_rules, share=0.5),
-        _LATENT,
-    ),
-}
-"""By the name of a search; all others are the latent stage alone."""
+"""The library's strategy."""
 
 
 def follow(problems: Problems) -> None:
     """Let each stage of the strategy that is asked for have the problems that are open."""
-    for stage in STRATEGIES.get(problems.options.search, (_LATENT,)):
+    for stage in STAGES if problems.options.search in ("portfolio", "abstract") else (LATENT,):
         left = problems.open
         if not left:
             return
@@ -119,7 +114,7 @@ def follow(problems: Problems) -> None:
                 ended = stage.run(problems, left, allowed)
         except LimitError as limit:
             problems.budget.check()
-            if stage.share == 1.0:
+            if stage.is_last:
                 raise
             ended = dict.fromkeys(left, f"{limit.status}: its share of the limits is used up")
         seconds = (time.monotonic() - began) / len(left)
@@ -128,13 +123,11 @@ def follow(problems: Problems) -> None:
             problems.stages[i] += (StageReport(stage.name, seconds, expanded, ended.get(i, "solved")),)
 
 
-def _part_of(budget: Budget, share: float) -> Budget:
+def _part_of(budget: Budget) -> Budget:
     """A share of the time and of the memory that are left."""
     left, room = budget.left(), budget.room()
-    if share == 1.0:
-        return budget
     return budget.narrowed(
-        None if isinf(left) else share * left, None if isinf(room) else max(0.0, share * room / MEGABYTE)
+        None if isinf(left) else SHARE * left, None if isinf(room) else max(0.0, SHARE * room / MEGABYTE)
     )
 
 
@@ -208,7 +201,7 @@ def plan_models(
             asked = options.confidence
             for level in dict.fromkeys((asked, (asked + CRISP_TRUTH) / 2, CRISP_TRUTH)):
                 left = [i for i in range(len(listed)) if i not in found]
-                with _part_of(budget, 1.0 if level == CRISP_TRUTH else 0.5).running() as share:
+                with (budget if level == CRISP_TRUTH else _part_of(budget)).running() as share:
                     some = [listed[i] for i in left], [wanted[i] for i in left]
                     memories = tuple(options.memories[i] for i in left) if options.memories else ()
                     own = replace(options, confidence=level, memories=memories)
@@ -230,7 +223,7 @@ def _planned(problems: Problems) -> list[Result]:
             raise
         reasons = (ending(LatentOutcome(status), problems.options),)
         for i in problems.open:
-            problems.found[i] = replace(problems.result(i, status), best=[], reasons=reasons)
+            problems.found[i] = problems.result(i, status, best=[], reasons=reasons)
     return problems.results()
 
 

@@ -31,7 +31,7 @@ def add(frontier, rows):
     problem = whole(*(p for p, _, _ in rows))
     prints = torch.tensor([(s * 7919 + p * 104729, p) for p, s, _ in rows], dtype=torch.int64).reshape(-1, 2)
     g = real(*(g for _, _, g in rows))
-    keep, entry = frontier.admit(prints, g)
+    keep, entry = frontier.closed.admit(prints, g)
     n = int(keep.sum())
     zeros = torch.zeros(n, dtype=torch.int64)
     columns = {"problem": problem[keep], "parent": zeros - 1, "action": zeros, "depth": zeros}
@@ -76,7 +76,7 @@ def test_nodes_leave_in_the_order_of_a_plain_heap(rounds, k):
         open_ = [
             [g for g, _, state in heap if g <= best[problem, state]] for problem, heap in enumerate(heaps)
         ]
-        assert frontier.least_f(torch.arange(3)).tolist() == [min(own, default=inf) for own in open_]
+        assert frontier.open.least_f(torch.arange(3)).tolist() == [min(own, default=inf) for own in open_]
 
 
 @given(
@@ -144,18 +144,18 @@ def test_a_trace_leads_from_the_root():
     frontier = Frontier(1, room=1)
     for node in range(40):
         g = real(node)
-        _, entry = frontier.admit(whole(node, 0)[None], g)
+        _, entry = frontier.closed.admit(whole(node, 0)[None], g)
         columns = {"parent": whole(node - 1), "action": whole(node), "depth": whole(node)}
         frontier.add(g, 0 * g, g, problem=whole(0), entry=entry, **columns)
     assert frontier.traces([39, 0, 3]) == [list(range(1, 40)), [], [1, 2, 3]]
-    assert frontier.least_f(whole(0)).tolist() == [0.0]
+    assert frontier.open.least_f(whole(0)).tolist() == [0.0]
 
 
 def opened(prints, f, h):
     """A list of one problem with these nodes open."""
     frontier = Frontier(1, room=2)
     zeros = torch.zeros(len(f), dtype=torch.int64)
-    keep, entry = frontier.admit(torch.tensor(prints), zeros.double())
+    keep, entry = frontier.closed.admit(torch.tensor(prints), zeros.double())
     columns = {"problem": zeros, "parent": zeros - 1, "action": zeros, "depth": zeros, "entry": entry}
     frontier.add(real(*f), real(*h), zeros.double(), **columns)
     return frontier, keep

@@ -2,7 +2,6 @@
 
 import time
 import warnings
-from dataclasses import replace
 
 import pytest
 import torch
@@ -10,7 +9,7 @@ import torch
 import pdsketch as pds
 from pdsketch.budget import MEGABYTE, Budget, OutOfMemoryError, OutOfTimeError
 from pdsketch.search import UntrainedWarning
-from pdsketch.search.strategy import PORTFOLIO, STRATEGIES, _part_of
+from pdsketch.search.strategy import _part_of
 
 TILES = """
 (define (domain tiles)
@@ -50,9 +49,7 @@ GOALS = (
 @pytest.fixture
 def in_the_model(monkeypatch):
     """Within, nothing is searched for in the abstraction."""
-    *rules, latent = PORTFOLIO
-    none = [replace(stage, most_expansions=0) for stage in rules]
-    monkeypatch.setitem(STRATEGIES, "portfolio", (*none, latent))
+    monkeypatch.setattr("pdsketch.search.strategy.MOST_EXPANSIONS", 0)
 
 
 @pytest.mark.parametrize("goal", GOALS)
@@ -311,10 +308,9 @@ def test_a_stage_gets_its_share_of_what_is_left_and_no_more():
     taken = 0.0
     budget = Budget(10.0, 100.0, clock=lambda: 0.0, meter=lambda: taken)
     taken = 20.0 * MEGABYTE  # so that 80 are left
-    half = _part_of(budget, 0.5)
+    half = _part_of(budget)
     assert (half.left(), half.memory / MEGABYTE) == (5.0, 40.0)
-    assert _part_of(budget, 1.0) is budget
-    assert _part_of(Budget(), 0.5).left() == float("inf")
+    assert _part_of(Budget()).left() == float("inf")
 
 
 def test_a_blank_over_a_set_whose_elements_hang_on_another_set_is_planned_with():

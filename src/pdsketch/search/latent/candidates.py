@@ -289,7 +289,7 @@ def propose(
     found: list[Proposal] = []
     room = MOST_PROPOSED
     for _ in range(links):
-        last = [(r, _thinned(values, max(1, room // (2 * len(last))))) for r, values in last]
+        last = [(r, thinned(values, max(1, room // (2 * len(last))))) for r, values in last]
         room -= sum(len(values) for _, values in last)
         found += [Proposal(r.type, values) for r, values in last]
         if room < len(chained):
@@ -331,7 +331,7 @@ def _rows(table: Tensor, variables: int) -> Tensor:
     return table.flatten(0, variables).float()
 
 
-def _thinned(values: Tensor, most: int) -> Tensor:
+def thinned(values: Tensor, most: int) -> Tensor:
     """At most so many values, evenly spread."""
     if len(values) <= most:
         return values

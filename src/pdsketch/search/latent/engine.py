@@ -38,9 +38,6 @@ from pdsketch.tensor import StateBatch, pardoning
 
 # The nodes of a latent search, as others may look at them, those that it left out included.
 
-SHIFT: Final = 40
-"""Bits of an instance in the number of a ground action; the action stands above them."""
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -92,25 +89,15 @@ class TreeLog:
         frontier, own = self._frontier, self._frontier.open
         if isinstance(met, _LeftOut):
             h = inf if met.fate == "dead-end" else nan
-            step = step_of(self._space, int(frontier.problem[met.parent]), met.action)
+            step = self._space.step(int(frontier.problem[met.parent]), met.action)
             return SearchNode(self._numbers[met.parent], step, met.g, h, h, met.fate)
         fate: Fate = "goal" if is_goal[met] else "expanded" if frontier.is_removed(met) else "open"
         numbers = (float(frontier.g[met]), float(own.h[met]), float(own.f[met]))
         parent = int(frontier.parent[met])
         if parent < 0:
             return SearchNode(-1, None, *numbers, fate)
-        step = step_of(self._space, int(frontier.problem[met]), int(frontier.action[met]))
+        step = self._space.step(int(frontier.problem[met]), int(frontier.action[met]))
         return SearchNode(self._numbers[parent], step, *numbers, fate)
-
-
-def action_ids(children: Children) -> Tensor:
-    """What was done, a number for each ground action."""
-    return children.action << SHIFT | children.instance
-
-
-def step_of(space: Space, problem: int, number: int) -> Step:
-    """The step that the number of a ground action stands for."""
-    return space.step(problem, number >> SHIFT, number & ((1 << SHIFT) - 1))
 
 
 Ints = NDArray[np.int64]
@@ -293,7 +280,7 @@ class BestFirstSearch:
         """The problems that go on; those with a goal that nothing can beat, or without room, are settled."""
         reached = self.goal[active] >= 0
         if reached.any() and not (self.textbook or self.greedy):
-            least: Floats = self.frontier.least_f(self._on_device(active)).cpu().numpy()
+            least: Floats = self.frontier.open.least_f(self._on_device(active)).cpu().numpy()
             done = reached & (self.goal_cost[active] <= least)
             done |= self.expanded[active] >= self._patience[active]
             for problem in active[done]:
@@ -337,9 +324,9 @@ class BestFirstSearch:
         cost = self.frontier.g[parent] + torch.cat([part.cost for part in made])
         shares = torch.cat([part.shares for part in made])
         # Before heuristics are asked: most successors were met before, and an estimate is what costs.
-        keep, entry = self.frontier.admit(self.space.fingerprint(shares, problems), cost)
+        keep, entry = self.frontier.closed.admit(self.space.fingerprint(shares, problems), cost)
         if self._log is not None:
-            codes = torch.cat([action_ids(part) for part in made])
+            codes = torch.cat([part.action for part in made])
             self._log.left_out(parent[~keep], codes[~keep], cost[~keep], "visited")
         index = keep.nonzero().squeeze(1)
         if not len(index):
@@ -362,7 +349,7 @@ class BestFirstSearch:
         """Test, evaluate, store and open states that were admitted (roots are admitted here)."""
         owners = problems.cpu().numpy()
         if entries is None:
-            _, entries = self.frontier.admit(self.space.fingerprint(children.shares, problems), g)
+            _, entries = self.frontier.closed.admit(self.space.fingerprint(children.shares, problems), g)
         tables = {name: children.table(name) for name in children.tables}
         states = self.space.states(tables, problems, self._reads)
         goals: Bools = self.goal_test.truth(states, problems).cpu().numpy()
@@ -372,7 +359,7 @@ class BestFirstSearch:
         if first and self.order.heuristic.infinity_is_proof and (dead := np.isinf(h)).any():
             gone = torch.from_numpy(dead).to(self.space.device)
             if self._log is not None:
-                self._log.left_out(parents[gone], action_ids(children)[gone], g[gone], "dead-end")
+                self._log.left_out(parents[gone], children.action[gone], g[gone], "dead-end")
             index = (~gone).nonzero().squeeze(1)
             children, problems = children.select(index), problems.index_select(0, index)
             parents, depth, entries, g = (column[index] for column in (parents, depth, entries, g))
@@ -380,7 +367,7 @@ class BestFirstSearch:
         columns = {
             "problem": problems,
             "parent": parents,
-            "action": action_ids(children),
+            "action": children.action,
             "entry": entries,
             "depth": depth,
         }
@@ -453,7 +440,7 @@ class BestFirstSearch:
         traces = self.frontier.traces([nodes[problem] for problem in there])
         found: list[list[Step]] = [[] for _ in nodes]
         for problem, trace in zip(there, traces, strict=True):
-            found[problem] = [step_of(self.space, problem, number) for number in trace]
+            found[problem] = [self.space.step(problem, number) for number in trace]
         return found
 
 

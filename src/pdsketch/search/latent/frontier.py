@@ -19,10 +19,8 @@ from pdsketch.budget import Budget, current
 #
 # Small tensors double. On the CPU a large one gets at once as many rows as the budget can hold:
 # systems hand out memory when it is written to, so that room costs nothing before, and the
-# rows need not be copied, twice there for a while, again and again.
-
-LARGE: Final = 32_000_000
-"""Bytes from which on a tensor is given all the room it may ever need; at most an eighth of the budget."""
+# rows need not be copied, twice there for a while, again and again. Large is what is worked on at once, and
+# what takes an eighth of the budget.
 
 
 def more_rows(rows: int, needed: int, row_bytes: float, budget: Budget) -> int:
@@ -35,7 +33,7 @@ def more_rows(rows: int, needed: int, row_bytes: float, budget: Budget) -> int:
         return doubled
     # While the rows are copied, they are there twice.
     budget.reserve((needed - rows) * row_bytes + rows * row_bytes)
-    if doubled * row_bytes < min(LARGE, budget.memory / 8):
+    if doubled * row_bytes < min(budget.at_once, budget.memory / 8):
         return doubled
     return max(needed, rows + int(budget.room() / max(row_bytes, 1.0)))
 
@@ -345,6 +343,7 @@ class Frontier:
 
     There is ``room`` for so many nodes at first, on ``device``. A node is a number; ``parent``, ``action``,
     ``g``, ``depth`` and ``problem`` hold what is known of it, ``open.h`` and ``open.f`` what guides to it.
+    Fingerprints in ``closed`` must differ between problems.
     """
 
     def __init__(self, problems: int, room: int = 1024, device: torch.device | str = "cpu") -> None:
@@ -366,13 +365,6 @@ class Frontier:
         """The memory that the lists take, without room that is not used yet."""
         return self.n * self._node_bytes + self.closed.nbytes + self.open.nbytes
 
-    def admit(self, prints: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-        """Which states are new, or cheaper than before, and the entry of each in the table.
-
-        Fingerprints must differ between problems. Of equal states, one is admitted.
-        """
-        return self.closed.admit(prints, g)
-
     def add(self, f: Tensor, h: Tensor, g: Tensor, **columns: Tensor) -> None:
         """Append nodes, given as one column for each tensor over nodes, and open them."""
         first, last = self.n, self.n + len(g)
@@ -390,10 +382,6 @@ class Frontier:
         nodes = self.open.pop(who, k)
         self._removed[nodes] = True
         return nodes
-
-    def least_f(self, who: Tensor) -> Tensor:
-        """The least f of each problem's open nodes; infinity where none is open."""
-        return self.open.least_f(who)
 
     def is_removed(self, node: int) -> bool:
         """Whether a node was taken out to be expanded."""

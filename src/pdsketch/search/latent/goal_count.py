@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, final
+from typing import final
 
 import numpy as np
 import torch
@@ -37,12 +37,9 @@ from pdsketch.lang import (
     walk,
 )
 from pdsketch.search.latent.candidates import can_sample, name_of, pairs_in
-from pdsketch.search.latent.heuristics import NeverInfinite, Searched
+from pdsketch.search.latent.heuristics import FAR, NeverInfinite, Searched
 from pdsketch.search.latent.margin import SOFT, Margin
 from pdsketch.tensor import CRISP, Model, Run, StateBatch
-
-NEVER: Final = 1e6
-"""What it counts for where there is nothing to choose from; finite, since it proves nothing."""
 
 # A goal as what counts of it: literals, joined and quantified.
 
@@ -300,11 +297,11 @@ class _Count:
             mask = self._batch.mask(type_)
             if mask is not None:
                 real = mask.reshape(-1, *[1] * (counts.dim() - 2), mask.shape[-1])
-                counts = torch.where(real, counts, 0.0 if all_ else NEVER)
+                counts = torch.where(real, counts, 0.0 if all_ else FAR)
             if all_:
                 counts = counts.sum(-1)
             else:
-                counts = counts.amin(-1) if counts.shape[-1] else counts.new_full(counts.shape[:-1], NEVER)
+                counts = counts.amin(-1) if counts.shape[-1] else counts.new_full(counts.shape[:-1], FAR)
         return counts
 
 

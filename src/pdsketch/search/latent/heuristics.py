@@ -214,7 +214,8 @@ def _doubted(model: Model, abstraction: Abstraction, batch: StateBatch) -> dict[
 # The order in which open nodes are looked at.
 
 FAR: Final = 1e12
-"""Stands for an infinite estimate that proves nothing: such states come last, in the order of g."""
+"""Stands for an infinite estimate that proves nothing: such states come last, in the order of g. Of what is
+counted, it is where there is nothing to choose from."""
 
 
 @final

@@ -28,7 +28,15 @@ from pdsketch.lang import (
     unfold_all,
     walk,
 )
-from pdsketch.search.latent.candidates import can_sample, input_types, name_of, pairs_in, same_type
+from pdsketch.search.latent.candidates import (
+    MOST_PROPOSED,
+    can_sample,
+    input_types,
+    name_of,
+    pairs_in,
+    same_type,
+    thinned,
+)
 from pdsketch.search.latent.instances import Candidates
 from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH, NO_MARGIN
@@ -193,9 +201,6 @@ def _first(model: Model, blank: str) -> str:
 
 # Relations of a goal in which no candidate value stands, or not at once: what was never proposed.
 
-_MOST_PAIRS: Final = 1 << 16
-"""Pairs of values that are looked at; of more, an even part of each side."""
-
 
 def never_proposed(model: Model, state: State, goal: Expr, candidates: Candidates) -> list[str]:
     """What to say of the goal's relations of values that no candidate makes true, beside any other value.
@@ -273,10 +278,8 @@ def _may_hold(model: Model, calls: Sequence[BlankCall | Apply], first: Tensor, s
     modules = [model.blanks.calls.get(name_of(call)) for call in calls]
     if None in modules or not len(first) or not len(second):
         return True
-    if len(first) * len(second) > _MOST_PAIRS:
-        most = int(_MOST_PAIRS**0.5)
-        first, second = (v[torch.linspace(0, len(v) - 1, min(len(v), most)).long()] for v in (first, second))
-    a, b = (v if v.dim() > 1 else v.unsqueeze(-1) for v in (first.float(), second.float()))
+    few = (thinned(values, MOST_PROPOSED).float() for values in (first, second))
+    a, b = (v if v.dim() > 1 else v.unsqueeze(-1) for v in few)
     pairs = a[:, None].expand(-1, len(b), *a.shape[1:]), b[None].expand(len(a), *b.shape)
     held = torch.ones(len(a), len(b), dtype=torch.bool, device=a.device)
     for module in modules:

@@ -23,10 +23,6 @@ T = TypeVar("T")
 Part = tuple[StateBatch, list[T], list[int]]
 """States, something about each, and the places of the plans that they belong to."""
 
-MOST_STATES: Final = 4096
-"""States of plans that are looked at together, to bound memory."""
-
-
 _MISSED: Final = "the goal does not hold when the plan is replayed step by step"
 
 Verdicts = dict[int, str | None]
@@ -138,7 +134,7 @@ class PlanReplay:
 
 
 def hold(model: Model, batch: StateBatch, goals: Sequence[Expr], margin: Margin) -> list[bool]:
-    """Which states' ``goals`` hold, as ``model`` says; what counts as true is said by ``margin``."""
+    """Which of the ``goals`` hold in the states of ``batch``, each in its own, as ``model`` says by ``margin``."""
     held = model.holds(batch, list(goals), crisp=True) > 0.5
     if not margin.is_crisp:
         held &= margin.clears(model.holds(batch, list(goals), tnorm="godel"))
@@ -151,11 +147,12 @@ def gathered(parts: Sequence[Part[T]]) -> Iterator[list[Part[T]]]:
     group: list[Part[T]] = []
     size = 0
     for part in parts:
-        if group and size + part[0].size > MOST_STATES:
+        own = sum(tensor.nbytes for tensor in part[0].tensors.values())
+        if group and size + own > current().at_once:
             yield group
             group, size = [], 0
         group.append(part)
-        size += part[0].size
+        size += own
     if group:
         yield group
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from pdsketch.budget import current
 from pdsketch.lang import TRUE, Action, Predicate, Step, effect_expressions
 from pdsketch.search.latent.frontier import capacity, grown, row_bytes
-from pdsketch.search.latent.instances import Candidates, Instances, checked_cost
+from pdsketch.search.latent.instances import MOST_INSTANCES, Candidates, Instances, checked_cost
 from pdsketch.search.latent.margin import NO_MARGIN, SOFT, Margin
 from pdsketch.search.memory import Memory
 from pdsketch.tensor import DEFAULT_STEP, SURE, Codes, Model, Quantiser, Run, StateBatch, codes_of, is_sound
@@ -27,9 +27,6 @@ from pdsketch.tensor import DEFAULT_STEP, SURE, Codes, Model, Quantiser, Run, St
 #
 # A fingerprint is a sum over predicates, so that an action changes the share of
 # what it writes alone.
-
-_SEED = 20221130
-"""Any number: fingerprints are the same in every run."""
 
 
 @final
@@ -107,7 +104,7 @@ def _repeated(real: Tensor, width: int) -> Tensor:
 
 
 def _odd_numbers(n: int, number: int) -> Tensor:
-    generator = torch.Generator().manual_seed(_SEED + number)
+    generator = torch.Generator().manual_seed(number)
     low = torch.randint(0, 2**32, (n, 2), generator=generator)
     high = torch.randint(-(2**31), 2**31, (n, 2), generator=generator)
     return (high << 32) | low | 1
@@ -151,15 +148,13 @@ _COPIES: Final = 4
 class Children:
     """States on their way into the store.
 
-    ``parent[i]`` counts within the expanded nodes; ``action`` and ``instance`` say
-    what was done; ``shares`` are those of each changing predicate in the
-    fingerprint. A table that the action does not write is None: it is the
-    parent's, and is fetched for those that are kept.
+    ``parent[i]`` counts within the expanded nodes; ``action`` is the number of the ground action that was
+    taken (`Space.step`); ``shares`` are those of each changing predicate in the fingerprint. A table that the
+    action does not write is None: it is the parent's, and is fetched for those that are kept.
     """
 
     parent: Tensor
     action: Tensor
-    instance: Tensor
     cost: Tensor
     shares: Tensor
     tables: dict[str, Tensor | None]
@@ -169,14 +164,14 @@ class Children:
 
     def select(self, index: Tensor) -> Children:
         """Some of them."""
-        parent, action, instance, cost, shares = (c.index_select(0, index) for c in self.columns)
+        parent, action, cost, shares = (column.index_select(0, index) for column in self.columns)
         tables = {name: None if t is None else t.index_select(0, index) for name, t in self.tables.items()}
-        return Children(parent, action, instance, cost, shares, tables)
+        return Children(parent, action, cost, shares, tables)
 
     @property
     def columns(self) -> tuple[Tensor, ...]:
         """What is known of each child, besides its tables."""
-        return (self.parent, self.action, self.instance, self.cost, self.shares)
+        return (self.parent, self.action, self.cost, self.shares)
 
     def table(self, name: str) -> Tensor:
         """A table that is there."""
@@ -190,18 +185,18 @@ class Children:
             name: parents.tensor(name).index_select(0, self.parent) if table is None else table
             for name, table in self.tables.items()
         }
-        return Children(self.parent, self.action, self.instance, self.cost, self.shares, tables)
+        return Children(self.parent, self.action, self.cost, self.shares, tables)
 
 
 def joined(parts: Sequence[Children]) -> Children:
     """Completed children, one part after the other."""
     if len(parts) == 1:
         return parts[0]
-    parent, action, instance, cost, shares = map(torch.cat, zip(*(p.columns for p in parts), strict=True))
+    parent, action, cost, shares = map(torch.cat, zip(*(part.columns for part in parts), strict=True))
     tables: dict[str, Tensor | None] = {
         name: torch.cat([part.table(name) for part in parts]) for name in parts[0].tables
     }
-    return Children(parent, action, instance, cost, shares, tables)
+    return Children(parent, action, cost, shares, tables)
 
 
 # The store.
@@ -288,7 +283,7 @@ class Space:
         for name, table in tables.items():
             shares[:, self._order[name]] = self._share(name, table, problems)
         zeros = torch.zeros(n, dtype=torch.int64, device=self.device)
-        return Children(problems, zeros, zeros, zeros.double(), shares, dict(tables))
+        return Children(problems, zeros, zeros.double(), shares, dict(tables))
 
     def store(self, children: Children, problems: Tensor) -> None:
         """Keep the states of nodes, one behind the other."""
@@ -347,8 +342,9 @@ class Space:
         """The problem of each stored node."""
         return self._problem.index_select(0, nodes)
 
-    def step(self, problem: int, action: int, instance: int) -> Step:
-        """An action as a step of a plan."""
+    def step(self, problem: int, number: int) -> Step:
+        """The step of a plan that the number of a ground action stands for."""
+        action, instance = divmod(number, MOST_INSTANCES)
         return self.instances[action].step(problem, instance)
 
     def _apply(
@@ -428,7 +424,7 @@ class Space:
         for name, table in new.items():
             tables[name] = rounded = self._rounding[name].snap(table) if self.snap else table
             shares[:, self._order[name]] = self._share(name, rounded, owners)
-        made = Children(parent, torch.full_like(parent, number), instance, cost, shares, tables)
+        made = Children(parent, number * MOST_INSTANCES + instance, cost, shares, tables)
         return self._finite(number, made, owners)
 
     def _cost(self, number: int, run: Run) -> Tensor:

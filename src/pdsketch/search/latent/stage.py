@@ -25,7 +25,7 @@ from pdsketch.search.latent.space import Space
 from pdsketch.search.memory import Memory
 from pdsketch.search.options import PlanOptions, options_for
 from pdsketch.search.problems import NOT_REPLAYED, Allowed, Problems
-from pdsketch.search.result import Result, Status
+from pdsketch.search.result import Status
 from pdsketch.tensor import Model, State
 
 WEIGHT: Final = 2.0
@@ -208,16 +208,19 @@ class _Round:
         for place, (i, outcome) in enumerate(zip(self._left, outcomes, strict=True)):
             if not self._last and outcome.status == "gave-up" and self._has_room():
                 continue  # the next round may solve it
-            if place in plans:
-                result = self._solution(
-                    i, outcome, plans[place], float(costs[place]), failed.get(place, NOT_REPLAYED)
-                )
-            else:
-                result = self._failure(i, place, outcome, ways[place], engine, explained=few)
             left_out = runaways(space.runaways.get(place, {}), problems.model.domain.predicates)
             guesses = said.get(place, ())
-            warnings = (*result.warnings, *left_out, *guesses)
-            problems.found[i] = replace(result, warnings=warnings, guesses=guesses if result.solved else ())
+            status, found = outcome.status, dict[str, Any]()
+            if place not in plans:
+                status, reasons = self._failure(i, place, outcome, ways[place], engine, explained=few)
+                found = {"best": ways[place], "reasons": reasons}
+            elif (failure := failed.get(place, NOT_REPLAYED)) is None:
+                found = {"plan": plans[place], "cost": float(costs[place]), "guesses": guesses}
+            else:
+                status = self._refused(failure)
+                found = {"best": plans[place], "reasons": (failure,)}
+            warnings = (*left_out, *guesses)
+            problems.found[i] = problems.result(i, status, warnings, best_h=outcome.lowest_h, **found)
 
     def _options(self) -> PlanOptions:
         """The options with the expansions that the round may make."""
@@ -236,16 +239,11 @@ class _Round:
     def _has_room(self) -> bool:
         return self._problems.budget.left() > 0 and self._problems.expansions_left != 0
 
-    def _solution(
-        self, i: int, outcome: LatentOutcome, plan: list[Step], cost: float, failure: str | None
-    ) -> Result:
-        result = self._problems.result(i, outcome.status, outcome.lowest_h)
-        if failure is None:
-            return replace(result, plan=plan, cost=cost)
-        status: Status = "gave-up"
-        if failure == NOT_REPLAYED:
-            status = "out-of-time" if self._problems.budget.grace().left() <= 0 else "out-of-memory"
-        return replace(result, status=status, best=plan, reasons=(failure,))
+    def _refused(self, failure: str) -> Status:
+        """The status where a plan was found that is not one, or was not replayed."""
+        if failure != NOT_REPLAYED:
+            return "gave-up"
+        return "out-of-time" if self._problems.budget.grace().left() <= 0 else "out-of-memory"
 
     def _failure(
         self,
@@ -256,7 +254,8 @@ class _Round:
         engine: BestFirstSearch,
         *,
         explained: bool,
-    ) -> Result:
+    ) -> tuple[Status, tuple[str, ...]]:
+        """The status where there is no plan, and why there is none."""
         problems, goal = self._problems, self._problems.goals[i]
         if outcome.status == "unsolvable":
             rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
@@ -265,8 +264,7 @@ class _Round:
             if rests:
                 outcome = replace(outcome, status="gave-up", limit="undecided")
         if not explained:
-            said = (ending(outcome, problems.options), MANY_FAILED)
-            return replace(problems.result(i, outcome.status, outcome.lowest_h), best=best, reasons=said)
+            return outcome.status, (ending(outcome, problems.options), MANY_FAILED)
         blocked, options = engine.blocked(place), problems.options
         reasons = why_not(problems.model, problems.states[i], goal, outcome, best, options, blocked, place)
         if options.search == "abstract" and i in problems.explains:
@@ -276,8 +274,7 @@ class _Round:
             with suppress_limits():
                 missing = never_proposed(problems.model, problems.states[i], goal, self._pools[place])
                 reasons = (*reasons[:1], *missing, *reasons[1:])
-        result = problems.result(i, outcome.status, outcome.lowest_h)
-        return replace(result, best=best, reasons=reasons)
+        return outcome.status, reasons
 
     def _rests_on_guesses(
         self, i: int, place: int, outcome: LatentOutcome, blocked: Sequence[StateHeuristic]

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from pdsketch.lang import ValueType
 
-LARGEST: Final = 2**63 - 1
-SMALLEST: Final = -(2**63)
+LARGEST: Final = torch.iinfo(torch.int64).max
+SMALLEST: Final = torch.iinfo(torch.int64).min
 
 _NEAR: Final = 2.0**62
 """Where an estimate is further from 0 and the int64 has the other sign, it has wrapped around."""
