@@ -134,7 +134,7 @@ class PlanReplay:
 
 
 def hold(model: Model, batch: StateBatch, goals: Sequence[Expr], margin: Margin) -> list[bool]:
-    """Which of the ``goals`` hold in the states of ``batch``, each in its own, as ``model`` says by ``margin``."""
+    """Which ``goals`` hold, each in its state of ``batch``, as ``model`` says and by the ``margin``."""
     held = model.holds(batch, list(goals), crisp=True) > 0.5
     if not margin.is_crisp:
         held &= margin.clears(model.holds(batch, list(goals), tnorm="godel"))
