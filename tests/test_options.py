@@ -9,6 +9,7 @@ from typing import Literal
 
 import pytest
 from tests.docs.generated import table, typed_dict
+from tests.written import is_written
 
 import pdsketch as pds
 from pdsketch.options import (
@@ -75,6 +76,14 @@ def test_what_an_option_does_not_take_is_refused_in_its_own_words(given, said, c
         assert diagnostic.help == "did you mean `coats`?"
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"limit": 0}, {"limit": 0.5}, {"gloss": 1}, {"gloss": 0.0}, {"coats": 1}, {"year": 0}, {"size": 1e-9}],
+)
+def test_what_an_option_takes_begins_at_its_bound(given):
+    assert checked(Paint, given, "`paint`") == replace(Paint(), **given)
+
+
 def test_what_options_take_and_their_defaults():
     assert checked(Paint, {}, "`paint`") == Paint()
     given = {"coats": 1, "gloss": 0, "limit": None, "colour": "blue", "dry": False, "note": "x"}
@@ -104,6 +113,16 @@ def test_the_command_line_takes_options_and_refuses_the_rest(capsys):
         "with a model: whether it is wet",
     ):
         assert line in parser.format_help()
+
+
+def test_the_arguments_of_a_command_are_as_written():
+    parser = argparse.ArgumentParser()
+    add_options(parser, Paint, NAMES)
+    said = [
+        f"{' '.join(one.option_strings)} {one.dest} {one.metavar} {one.const} {one.choices}: {one.help}\n"
+        for one in parser._actions[1:]
+    ]
+    is_written("options/declared.txt", "".join(said))
 
 
 def test_the_table_and_the_types_say_what_is_declared():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -228,6 +229,29 @@ def test_numbers_conditions_and_quantifiers_go_there(up):
         found = planner.solve(there)
     assert judge(there, found.plan)
     assert list(judge(there, found.plan).metric_evaluations.values()) == [6]
+
+
+def test_numbers_are_the_ones_that_the_text_shows(up):
+    domain = pds.parse_domain(
+        "(define (domain d) (:types tank) (:functions (level ?t - tank) - number)"
+        " (:action fill :parameters (?t - tank) :precondition (< (level ?t) 0.3)"
+        " :effect (assign (level ?t) 2.0)))"
+    )
+    problem = pds.parse_problem(
+        "(define (problem p) (:domain d) (:objects a b - tank)"
+        " (:init (= (level a) 0.1) (= (level b) 2.0)) (:goal (> (level a) 1)))",
+        domain,
+    )
+    there = pds.to_unified_planning(domain, problem)
+    given = {str(fluent): value.constant_value() for fluent, value in there.explicit_initial_values.items()}
+    assert given == {"level(a)": Fraction(1, 10), "level(b)": 2}
+    assert isinstance(given["level(b)"], int)
+    assert "3/10" in str(there.action("fill").preconditions)
+    _, again = pds.from_unified_planning(there)
+    assert {fact: float(value) for fact, value in again.init.items()} == {
+        ("level", "a"): 0.1,
+        ("level", "b"): 2.0,
+    }
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,10 @@ SIGNS: dict[type[ast.operator], tuple[str, str]] = {
 }
 
 
+SYMMETRIC = ("min", "max", "minimum", "maximum", "logical_and", "logical_or", "isclose", "gcd")
+"""Functions of two arguments that may change places: nobody could notice."""
+
+
 @dataclass(frozen=True)
 class Change:
     """The text from ``start`` to ``end`` becomes ``new``."""
@@ -180,7 +184,8 @@ class _Python(ast.NodeVisitor):
         if plain and len(node.args) > 1:
             (start, comma), (after, end) = map(self._span, node.args[:2])
             swapped = self.text[after:end] + self.text[comma:after] + self.text[start:comma]
-            self.found.append(Change("swapped arguments", start, end, swapped))
+            if len(node.args) > 2 or _last_name(node.func) not in SYMMETRIC:
+                self.found.append(Change("swapped arguments", start, end, swapped))
             (_, start), (_, end) = map(self._span, node.args[-2:])
             self.found.append(Change("argument", start, end, ""))
         for keyword in node.keywords:
@@ -193,6 +198,10 @@ class _Python(ast.NodeVisitor):
 
     def _one_less(self, node: ast.Call, name: str) -> str:
         return f"({self._text(node.args[-1] if name == 'range' else node)} - 1)"
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def of_python(text: str) -> Iterator[Definition]:
@@ -237,6 +246,8 @@ def of_cpp(text: str) -> Iterator[Definition]:
         for match in re.finditer(pattern, text):
             line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
             if line.lstrip().startswith("#") or "//" in line or line.lstrip().startswith("*"):
+                continue
+            if ".reserve(" in line + match[0]:  # room for what comes: it grows anyway
                 continue
             found.append(Change(kind, *_cpp(text, match, kind, new)))
     yield Definition("", text.count("\n"), tuple(found))
