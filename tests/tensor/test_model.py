@@ -391,9 +391,9 @@ def test_one_formula_on_one_state_costs_less_than_a_millisecond(model):
     text = "(exists (?o - item) (and (is-red ?o) (robot-is-facing agent ?o)))"
     best = float("inf")
     for _ in range(30):
-        start = time.perf_counter()
+        start = time.process_time()
         model.holds(state, text)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     assert best < 1e-3
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -62,11 +63,12 @@ def test_constants_of_the_goal_are_candidates(search: Any, candidates: Any) -> N
 
 @pytest.mark.parametrize("goal", [ROW, TOWER])
 def test_relations_that_were_learned_propose_places_for_goals_that_were_not(goal: str) -> None:
-    for succeeded, result in solved(learned(), goal, range(5)):
+    model, began = learned(), time.process_time()
+    for succeeded, result in solved(model, goal, range(5)):
         assert succeeded, result
         assert result.plan is not None
         assert len(result.plan) == 2
-        assert result.seconds < 5
+    assert time.process_time() - began < 25
 
 
 def test_what_was_proposed_to_another_value_comes_after_it() -> None:
@@ -161,7 +163,7 @@ def test_samplers_see_the_other_arguments() -> None:
         ]
     assert {*asked} == {"t0", "t1"}
     # What is proposed for one is not for the other.
-    assert pds.plan(model, state, "(near (at t1) [5, 5])", samplers=given, time_limit=5).status == "gave-up"
+    assert pds.plan(model, state, "(near (at t1) [5, 5])", samplers=given, time_limit=600).status == "gave-up"
     policy = pds.Policy(model, samplers=given)
     assert policy.act(state, "(near (at t0) [5, 5])") == ("move-to", "t0", (5.0, 5.0))
 

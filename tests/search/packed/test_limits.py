@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 from tests.heuristics.tasks import make_task
 
 import pdsketch as pds
-from pdsketch.budget import Budget, now
+from pdsketch.budget import Budget
 from pdsketch.search.options import problem_options
 from pdsketch.search.packed import problem
 from pdsketch.search.packed.engine import search
@@ -23,10 +24,10 @@ def flips(count: int):
 
 
 def test_a_search_stops_at_its_deadline():
-    started = now()
+    taken = time.process_time()
     found = search(flips(40), problem_options(search="gbfs", max_expansions=300_000), Budget(seconds=0.3))
     assert found.status == "out-of-time"
-    assert now() - started < 2
+    assert time.process_time() - taken < 2
 
 
 def test_the_time_limit_of_a_problem_reaches_its_search():

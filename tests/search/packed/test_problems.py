@@ -47,7 +47,7 @@ def test_the_examples_are_solved_by_every_search_and_heuristic(path):
     problem = pds.load_problem(path, pds.load_domain(path.parent / "domain.pddl"))
     costs = {}
     for search, heuristic in PAIRS:
-        found = pds.plan(problem, search=search, heuristic=heuristic, max_expansions=20000, time_limit=20)
+        found = pds.plan(problem, search=search, heuristic=heuristic, max_expansions=20000, time_limit=600)
         if found.status == "gave-up":
             continue
         assert found.solved
@@ -184,7 +184,7 @@ def test_grounding_that_explodes_is_a_limit_with_a_reason():
       (:action act :parameters ({parameters}) :precondition (and) :effect (and (p {parameters}) (done))))"""
     objects = " ".join(f"o{i}" for i in range(30))
     problem = f"(define (problem q) (:domain wide) (:objects {objects}) (:init) (:goal (done)))"
-    found = pds.plan(problem_of(domain, problem), time_limit=60, memory_limit=10)
+    found = pds.plan(problem_of(domain, problem), time_limit=600, memory_limit=10)
     assert found.status == "out-of-memory"
     assert found.reasons[0].startswith("<domain>:2:")
     assert "`act`" in found.reasons[0]
