@@ -48,7 +48,7 @@ typedef struct {
 } pds_task;
 
 /* Raised with every change of the interface: the library and its caller must be of one make. */
-#define PDS_VERSION 6
+#define PDS_VERSION 7
 
 PDS_EXPORT int32_t pds_version(void);
 PDS_EXPORT const char* pds_last_error(void);
@@ -141,8 +141,8 @@ PDS_EXPORT void pds_draft_free(pds_draft* draft);
 
 /* `init` is the truth of the draft's first `n_init` facts; the `n_free` first may be false though they are true,
  * where `free_facts` says so. */
-PDS_EXPORT int32_t pds_narrow(const pds_draft* draft, const pds_goal_arrays* goal, int64_t n_init,
-                              const uint8_t* init, int64_t n_free, const uint8_t* free_facts, pds_narrowed** made,
+PDS_EXPORT int32_t pds_narrow(const pds_draft* draft, const pds_goal_arrays* goal, int64_t n_init, const uint8_t* init,
+                              int64_t n_free, const uint8_t* free_facts, pds_narrowed** made,
                               pds_narrowed_arrays* found, const pds_limits* limits);
 PDS_EXPORT void pds_narrowed_free(pds_narrowed* narrowed);
 
@@ -157,20 +157,45 @@ typedef struct {
     const int32_t* facts;
 } pds_program;
 
+/* What a join is drafted for, see drafting.hpp: `values` are those of the static facts that are functions. */
+typedef struct {
+    int64_t n_rules;
+    const int32_t* rules;
+    int64_t n_constants;
+    const double* constants;
+    int64_t n_values;
+    const double* values;
+    int32_t goal;
+    double largest_cost;
+} pds_plan;
+
+/* A drafted join: arrays of it, which lie there as long as it lives. `n_items` are those of all rows. Where
+ * `wrong_rule` is not -1, `wrong_cost` is that of the operator for `wrong_objects`, and there is no draft. */
+typedef struct {
+    const pds_draft* draft;
+    int64_t n_facts, n_operators, n_goal, n_axioms, n_items;
+    const int32_t* goal;
+    int32_t possible, wrong_rule;
+    double wrong_cost;
+    const int32_t* wrong_objects;
+    const int32_t* axiom_heads;
+    pds_rows axiom_bodies;
+    const uint8_t* derived;
+    const int32_t* layers;
+} pds_drafted;
+
 typedef struct pds_join pds_join;
 
 PDS_EXPORT int32_t pds_join_new(const pds_program* given, pds_join** made, const pds_limits* limits);
 PDS_EXPORT void pds_join_free(pds_join* join);
 PDS_EXPORT int32_t pds_join_run(pds_join* join, const pds_limits* limits);
-/* All facts, a row of `columns` ints each, as long as the join lives. */
-PDS_EXPORT int64_t pds_join_facts(const pds_join* join, const int32_t** facts, int64_t* columns);
+PDS_EXPORT int64_t pds_join_n_facts(const pds_join* join);
 PDS_EXPORT int64_t pds_join_n_instances(pds_join* join, int64_t rule);
-/* Copies the instances of a rule: its variables' objects, the facts of its conditions and of its heads. They are not
- * kept. */
-PDS_EXPORT int32_t pds_join_take(pds_join* join, int64_t rule, int32_t* instances, const pds_limits* limits);
-/* The fact of a relation, given by its address, for each row of arguments; -1 where there is none. */
-PDS_EXPORT int32_t pds_join_find(const pds_join* join, int32_t relation, int64_t n, int64_t width,
-                                 const int32_t* arguments, int32_t* found, const pds_limits* limits);
+PDS_EXPORT int32_t pds_join_draft(pds_join* join, const pds_plan* plan, pds_drafted* found, const pds_limits* limits);
+/* Writes a row for each of some facts: the number of its relation or disjunction, and objects; -1 behind them. */
+PDS_EXPORT void pds_join_facts(const pds_join* join, int64_t n, const int32_t* facts, int64_t width, int32_t* rows);
+/* Writes a row for each of some operators of the draft: its rule, and the objects of the first variables. */
+PDS_EXPORT void pds_join_operators(pds_join* join, int64_t n, const int32_t* operators, int64_t width, int32_t* rows);
 
 /* The states of a task, one at a time: a byte for each fact, of which the basic ones, the first, are given. */
 typedef struct pds_states pds_states;

@@ -7,10 +7,6 @@ namespace pds {
 
 namespace {
 
-// Kinds of steps of a join, as in pdsketch.task.program.
-enum Kind : Id { kMatch, kEnumerate, kOfType, kEqual, kDifferent, kAbsent, kEmit };
-
-constexpr Id kStepWords = 8;
 constexpr Id kVariantWords = 5;
 
 Word mixed(Word hash, Id value) {
@@ -53,10 +49,6 @@ std::size_t Join::slot_of(Id index, Key key) const {
 
 Id Join::newest(Id index, Id operands) const {
     return table_[slot_of(index, [&](Id i) { return value(code_[operands + i]); })].newest;
-}
-
-Id Join::find(Id relation, std::span<const Id> arguments) const {
-    return table_[slot_of(code_[relation + 4], [&](Id i) { return arguments[i]; })].newest;
 }
 
 // Enters a fact in an index of its relation.
@@ -119,7 +111,11 @@ void Join::run(Limits& limits) {
 void Join::join_variants(Id relation, Limits& limits) {
     for (Id variant = code_[relation + 1]; variant < code_[relation + 2]; variant += kVariantWords) {
         limits.tick();
-        if (relation == shape_.untriggered || is_triggered(variant)) join(variant, limits);
+        if (relation != shape_.untriggered && !is_triggered(variant)) continue;
+        for_each(code_[variant + 1], limits, [&] {
+            emit(code_[variant], limits);
+            return true;
+        });
     }
 }
 
@@ -135,21 +131,6 @@ bool Join::is_triggered(Id variant) {
     }
     frame_[code_[variant + 4]] = current_;
     return true;
-}
-
-// Finds the instances of a variant.
-void Join::join(Id variant, Limits& limits) {
-    const Id first = code_[variant + 1];
-    bool forward = true;
-    for (Id step = first; step >= first; step += forward ? kStepWords : -kStepWords) {
-        limits.tick();
-        if (code_[step] == kEmit) {
-            emit(code_[variant], limits);
-            forward = false;
-        } else {
-            forward = advance(step, forward, limits);
-        }
-    }
 }
 
 // Takes the first choice at a step (forward) or the next one; false if there is none.

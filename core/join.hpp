@@ -31,16 +31,40 @@ public:
     // Derives everything that can be derived.
     void run(Limits& limits);
 
+    std::span<const Id> code() const { return code_; }
     Id n_facts() const { return static_cast<Id>(facts_.size() / columns_); }
-    // A row for each fact, of which the first `1 + n_args` are those of the beginning.
-    int columns() const { return columns_; }
-    const std::vector<Id>& facts() const { return facts_; }
+    // The address of a fact's relation, and its arguments.
+    std::span<const Id> fact(Id fact) const {
+        const Id* const row = facts_.data() + static_cast<std::size_t>(fact) * columns_;
+        return {row, static_cast<std::size_t>(1 + code_[row[0]])};
+    }
+    // The layer of a fact in the axioms; -1 for basic facts.
+    Id layer(Id fact) const { return code_[cell(fact, 0) + 6]; }
     Pieces<Id>& instances(int rule) { return instances_[rule]; }
 
-    // The fact of a relation with these arguments; -1 if there is none.
-    Id find(Id relation, std::span<const Id> arguments) const;
+    // After all is derived: binds the first variables, and reads what is bound.
+    void bind(std::span<const Id> objects) { std::ranges::copy(objects, frame_.begin()); }
+    Id value(Id operand) const { return operand >= 0 ? frame_[operand] : -1 - operand; }
+    // The fact of a relation whose arguments are the operands at an address; -1 if there is none.
+    Id fact(Id relation, Id operands) const { return newest(code_[relation + 4], operands); }
+    // Binds the variables of a join, whose first step is given, in every way, as long as `see` says so; returns
+    // what it said last.
+    template <typename See>
+    bool for_each(Id first, Limits& limits, See see) {
+        bool forward = true;
+        for (Id step = first; step >= first; step += forward ? kStepWords : -kStepWords) {
+            limits.tick();
+            forward = code_[step] != kEmit && advance(step, forward, limits);
+            if (code_[step] == kEmit && !see()) return false;
+        }
+        return true;
+    }
 
 private:
+    // Kinds of steps, as in pdsketch.task.program.
+    enum Step : Id { kMatch, kEnumerate, kOfType, kEqual, kDifferent, kAbsent, kEmit };
+    static constexpr Id kStepWords = 8;
+
     struct Slot {
         Id index = -1;   // the address of an index; -1 where the slot is free
         Id newest = -1;  // the newest fact with one key
@@ -48,7 +72,6 @@ private:
 
     Id cell(Id fact, Id column) const { return facts_[static_cast<std::size_t>(fact) * columns_ + column]; }
     Id& cell(Id fact, Id column) { return facts_[static_cast<std::size_t>(fact) * columns_ + column]; }
-    Id value(Id operand) const { return operand >= 0 ? frame_[operand] : -1 - operand; }
     // The slot of the facts of an index whose keys have the values that `key` gives, or the free one for them.
     template <typename Key>
     std::size_t slot_of(Id index, Key key) const;
@@ -58,7 +81,6 @@ private:
     Id add_fact(Id head, Limits& limits);
     void join_variants(Id relation, Limits& limits);
     bool is_triggered(Id variant);
-    void join(Id variant, Limits& limits);
     bool advance(Id step, bool forward, Limits& limits);
     Id next_match(Id step, Id fact, Limits& limits);
     bool holds(Id step) const;

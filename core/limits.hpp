@@ -4,8 +4,10 @@
 // as a Stop, which the boundary turns into the answer of the call. One Limits is for one thread.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <vector>
 
 #include "interface.h"
 
@@ -60,5 +62,14 @@ private:
     bool slice_is_over_ = false;
     std::ptrdiff_t ticks_ = kTicks;
 };
+
+// Sees to it that so many more items fit.
+template <typename Item>
+void make_room(std::vector<Item>& items, std::size_t more, Limits& limits) {
+    if (items.size() + more <= items.capacity()) return;
+    const std::size_t wanted = std::max(2 * items.capacity(), items.size() + more);
+    limits.reserve(wanted * sizeof(Item));
+    items.reserve(wanted);
+}
 
 }  // namespace pds

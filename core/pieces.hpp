@@ -18,6 +18,7 @@ public:
     explicit Pieces(int width = 1) : width_(width) {}
 
     int size() const { return size_; }
+    int width() const { return width_; }
     Item* operator[](Id row) { return pieces_[row >> kBits].get() + std::size_t(row & kMask) * width_; }
     const Item* operator[](Id row) const { return pieces_[row >> kBits].get() + std::size_t(row & kMask) * width_; }
     // A new row, whose items are not set.
@@ -28,16 +29,6 @@ public:
             pieces_.push_back(std::make_unique_for_overwrite<Item[]>(std::size_t(width_) * kRows));
         }
         return (*this)[size_++];
-    }
-    // Copies all rows, and keeps none.
-    void take(Item* into) {
-        for (auto& piece : pieces_) {
-            const int rows = std::min(size_, kRows);
-            into = std::copy_n(piece.get(), std::size_t(rows) * width_, into);
-            size_ -= rows;
-            piece.reset();
-        }
-        pieces_.clear();
     }
     std::size_t bytes() const { return std::size_t(size_) * width_ * sizeof(Item); }
 

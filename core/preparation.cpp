@@ -3,7 +3,7 @@
 
 #include "axioms.hpp"
 #include "boundary.hpp"
-#include "join.hpp"
+#include "drafting.hpp"
 #include "successors.hpp"
 
 namespace pds {
@@ -53,6 +53,8 @@ struct pds_narrowed {
 
 struct pds_join {
     pds::Join join;
+    pds::Drafted drafted;
+    std::unique_ptr<pds_draft> draft;  // of the arrays of `drafted`
 };
 
 struct pds_states {
@@ -116,7 +118,9 @@ int32_t pds_join_new(const pds_program* given, pds_join** made, const pds_limits
                              {widths.begin(), widths.end()}};
         const auto facts = pds::span_of(given->facts, given->n_facts * (1 + given->n_args));
         *made = new pds_join{pds::Join(pds::span_of(given->code, given->n_code), std::move(shape), facts,
-                                       static_cast<int>(given->n_static), own)};
+                                       static_cast<int>(given->n_static), own),
+                             {},
+                             nullptr};
     });
 }
 
@@ -129,34 +133,61 @@ int32_t pds_join_run(pds_join* join, const pds_limits* limits) {
     });
 }
 
-int64_t pds_join_facts(const pds_join* join, const int32_t** facts, int64_t* columns) {
-    *facts = join->join.facts().data();
-    *columns = join->join.columns();
-    return join->join.n_facts();
-}
+int64_t pds_join_n_facts(const pds_join* join) { return join->join.n_facts(); }
 
 int64_t pds_join_n_instances(pds_join* join, int64_t rule) {
     return join->join.instances(static_cast<int>(rule)).size();
 }
 
-int32_t pds_join_take(pds_join* join, int64_t rule, int32_t* instances, const pds_limits* limits) {
+int32_t pds_join_draft(pds_join* join, const pds_plan* plan, pds_drafted* found, const pds_limits* limits) {
     return pds::guarded([&] {
-        pds::Limits(*limits).look();
-        join->join.instances(static_cast<int>(rule)).take(instances);
+        pds::Limits own(*limits);
+        const pds::Plan wanted{pds::span_of(plan->rules, plan->n_rules), plan->goal,
+                               pds::span_of(plan->constants, plan->n_constants),
+                               pds::span_of(plan->values, plan->n_values), plan->largest_cost};
+        pds::Drafted& drafted = join->drafted = pds::draft(join->join, wanted, own);
+        found->wrong_rule = drafted.wrong.rule;
+        if (drafted.wrong.rule >= 0) {
+            found->wrong_cost = drafted.wrong_cost;
+            found->wrong_objects = join->join.instances(drafted.wrong.rule)[drafted.wrong.instance];
+            return;
+        }
+        join->draft = std::make_unique<pds_draft>(pds::Draft(drafted.arrays(), own));
+        found->draft = join->draft.get();
+        found->n_facts = static_cast<std::int64_t>(drafted.derived.size());
+        found->n_operators = drafted.preconditions.size();
+        found->n_goal = static_cast<std::int64_t>(drafted.goal.size());
+        found->n_axioms = static_cast<std::int64_t>(drafted.axiom_heads.size());
+        found->n_items =
+            static_cast<std::int64_t>(drafted.preconditions.items.size() + drafted.conditions.items.size() +
+                                      drafted.heads.items.size() + drafted.axiom_bodies.items.size());
+        found->goal = drafted.goal.data();
+        found->possible = drafted.possible;
+        found->axiom_heads = drafted.axiom_heads.data();
+        found->axiom_bodies = pds::given_of(drafted.axiom_bodies);
+        found->derived = drafted.derived.data();
+        found->layers = drafted.layers.data();
     });
 }
 
-int32_t pds_join_find(const pds_join* join, int32_t relation, int64_t n, int64_t width, const int32_t* arguments,
-                      int32_t* found, const pds_limits* limits) {
-    return pds::guarded([&] {
-        pds::Limits own(*limits);
-        const auto cells = pds::span_of(arguments, n * width);
-        for (int64_t row = 0; row < n; ++row) {
-            own.tick();
-            found[row] = join->join.find(
-                relation, cells.subspan(static_cast<std::size_t>(row * width), static_cast<std::size_t>(width)));
-        }
-    });
+void pds_join_facts(const pds_join* join, int64_t n, const int32_t* facts, int64_t width, int32_t* rows) {
+    const std::span<const pds::Id> code = join->join.code();
+    std::fill_n(rows, n * width, -1);
+    for (int64_t i = 0; i < n; ++i, rows += width) {
+        const pds::Id disjunction = facts[i] - join->join.n_facts();
+        const auto row = disjunction < 0 ? join->join.fact(facts[i]) : join->drafted.invented[disjunction];
+        std::ranges::copy(row, rows);
+        rows[0] = disjunction < 0 ? code[row[0] + 7] : code[row[0] + 2 + code[row[0] + 1]];
+    }
+}
+
+void pds_join_operators(pds_join* join, int64_t n, const int32_t* operators, int64_t width, int32_t* rows) {
+    for (int64_t i = 0; i < n; ++i, rows += width) {
+        const auto [rule, instance] = join->drafted.origins[operators[i]];
+        rows[0] = rule;
+        pds::Pieces<pds::Id>& instances = join->join.instances(rule);
+        std::copy_n(instances[instance], std::min<int64_t>(width - 1, instances.width()), rows + 1);
+    }
 }
 
 int32_t pds_states_new(const pds_task* task, pds_states** made, const pds_limits* limits) {

@@ -93,7 +93,11 @@ private:
             if (found_.certain[2 * head]) return;
             found_.certain[2 * head] = 1;
             found_.possible[2 * head + 1] = 0;
-            if (head >= draft_.n_facts()) return;
+            if (head >= draft_.n_facts()) {
+                const auto& read = goal_.axiom_bodies.items;
+                found |= std::find(read.begin(), read.end(), 2 * head + 1) != read.end();
+                return;
+            }
             found |= !draft_.waiting[2 * head + 1].empty();
             queue_.push_back(2 * head);
         };

@@ -60,8 +60,6 @@ def chained(n):
     facts = 2 * np.arange(n, dtype=np.int32)
     one, none = starts_of(np.ones(n, np.int32)), CSR(np.zeros(n + 1, np.int32), np.zeros(0, np.int32))
     return Draft(
-        rules=np.zeros(n, np.int32),
-        origins=np.zeros(n, np.int32),
         costs=np.ones(n),
         preconditions=CSR(one, facts),
         owners=np.arange(n, dtype=np.int32),

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from hypothesis import strategies as st
 
-from pdsketch.core import Draft
+from pdsketch.core import Draft, PreparedDraft, PreparedGoal, narrow
 from pdsketch.core.rows import csr_of
+
+
+@dataclass
+class Facts:
+    """What is known of each fact of a draft; ``free`` ones may as well be false in the beginning."""
+
+    init: np.ndarray
+    free: np.ndarray
+    derived: np.ndarray
+    layer: np.ndarray
+
+
+def simplify(draft, facts, budget):
+    """A draft from its initial state to its own goal."""
+    prepared = PreparedDraft(draft, facts.derived, facts.layer, budget)
+    return narrow(prepared, PreparedGoal(draft.goal, possible=draft.possible), facts.init, facts.free, budget)
 
 
 @st.composite
@@ -35,8 +53,6 @@ def drafts(draw, *, recursive=False, unit=False):
     layer = np.where(derived, np.arange(len(derived)) - n_basic, 0).astype(np.int32)
     costs = [1.0] * n_ops if unit else draw(st.lists(st.integers(0, 3), min_size=n_ops, max_size=n_ops))
     draft = Draft(
-        rules=np.arange(n_ops, dtype=np.int32),
-        origins=np.zeros(n_ops, np.int32),
         costs=np.array(costs, np.float64),
         preconditions=csr_of([draw(conditions) for _ in range(n_ops)]),
         owners=np.array([*range(n_ops), *owners], np.int32),

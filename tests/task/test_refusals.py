@@ -117,4 +117,4 @@ def test_the_deadline_holds_within_one_join():
     )
     with pytest.raises(OutOfTimeError) as stopped, Budget(seconds=0.5, clock=process_time).running():
         ground(this)
-    assert any(entry.name == "saturate" for entry in stopped.traceback)
+    assert any(entry.name == "_saturate" for entry in stopped.traceback)

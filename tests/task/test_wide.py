@@ -48,7 +48,7 @@ def test_every_condition_of_a_wide_rule_is_kept(form):
 
 @FORMS
 def test_the_program_of_the_joins_grows_with_the_conditions_and_not_with_their_square(form):
-    sizes = [len(Grounding(conjuncts(n, form)).database.program.code) for n in (40, 80)]
+    sizes = [len(Grounding(conjuncts(n, form)).program.code) for n in (40, 80)]
     assert sizes[1] < 2.3 * sizes[0]
 
 

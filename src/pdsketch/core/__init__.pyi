@@ -1,11 +1,10 @@
 """The door of `core`: what other rooms may use, and where it stands."""
 
+from pdsketch.core.joining import GroundDraft as GroundDraft, Join as Join, WrongCostError as WrongCostError
 from pdsketch.core.preparation import (
-    Join as Join,
     Narrowed as Narrowed,
     PreparedDraft as PreparedDraft,
     PreparedGoal as PreparedGoal,
-    States as States,
     narrow as narrow,
 )
 from pdsketch.core.rows import (
@@ -15,11 +14,7 @@ from pdsketch.core.rows import (
     Ints as Ints,
     Longs as Longs,
     csr_of as csr_of,
-    distinct as distinct,
     gather as gather,
-    group as group,
-    owners_of as owners_of,
-    repeated as repeated,
     starts_of as starts_of,
 )
 from pdsketch.core.searching import (
@@ -32,8 +27,8 @@ from pdsketch.core.searching import (
     Search as Search,
     SearchColumns as SearchColumns,
     Solved as Solved,
-    TaskEvaluator as TaskEvaluator,
     TaskSearchProgress as TaskSearchProgress,
     search_many as search_many,
 )
+from pdsketch.core.states import States as States, TaskEvaluator as TaskEvaluator
 from pdsketch.core.task import Draft as Draft, Program as Program, Task as Task

@@ -6,21 +6,22 @@ import ctypes
 import os
 import threading
 from _thread import start_new_thread
+from array import array
 from collections.abc import Callable, Mapping
 from ctypes import Structure, byref, c_char_p, c_double, c_int32, c_int64, c_void_p
 from functools import cache
 from math import inf
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pdsketch.budget import UNLIMITED, Budget, LimitError, OutOfMemoryError, OutOfTimeError
-from pdsketch.core.rows import CSR
-from pdsketch.core.task import Task
 from pdsketch.lang import error
 
-VERSION: Final = 6
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pdsketch.core.rows import CSR
+
+VERSION: Final = 7
 """Of the interface; the library must say the same."""
 
 _DONE, _OUT_OF_TIME, _OUT_OF_MEMORY, _INTERRUPTED = range(4)
@@ -28,7 +29,8 @@ _DONE, _OUT_OF_TIME, _OUT_OF_MEMORY, _INTERRUPTED = range(4)
 LIMITS: Final[dict[int, type[LimitError]]] = {_OUT_OF_TIME: OutOfTimeError, _OUT_OF_MEMORY: OutOfMemoryError}
 """What each answer that names a limit raises."""
 
-Array = NDArray[Any]
+Kind = Literal["i", "B", "d"]
+"""Types of items as `array` and numpy name them: 32-bit ints, bytes, doubles."""
 
 
 # The structures of `core/interface.h`.
@@ -110,7 +112,9 @@ def _refuse_an_older_one(path: str) -> None:
     if not os.path.exists(os.path.join(sources, "interface.h")):
         return
     built = os.stat(path).st_mtime
-    if any(f.stat().st_mtime > built for f in os.scandir(sources) if f.name.endswith((".h", ".hpp", ".cpp"))):
+    with os.scandir(sources) as files:
+        newer = any(f.stat().st_mtime > built for f in files if f.name.endswith((".h", ".hpp", ".cpp")))
+    if newer:
         raise error(
             "old-engine",
             f"the sources in {sources} are newer than {path}",
@@ -122,36 +126,30 @@ class Arrays:
     """Arrays as the library reads them; they live as long as this does."""
 
     def __init__(self) -> None:
-        self._kept: list[Array] = []
+        self._kept: list[object] = []
 
-    def at(self, array: Any, kind: Any) -> int:
+    def at(self, values: array[Any] | NDArray[Any], kind: Kind) -> int:
         """The address of an array of a kind."""
-        kept = np.ascontiguousarray(array, kind)
+        if isinstance(values, array):
+            assert values.typecode == kind
+            self._kept.append(values)
+            return values.buffer_info()[0]
+        import numpy as np  # whoever has such an array has imported it
+
+        kept = np.ascontiguousarray(values, kind)
         self._kept.append(kept)
         return int(kept.ctypes.data)
 
-    def rows(self, rows: CSR) -> RowsStructure:
-        """Rows of ints."""
-        return RowsStructure(
-            len(rows.starts) - 1, self.at(rows.starts, np.int32), self.at(rows.items, np.int32)
-        )
+    def rows(self, rows: CSR | None) -> RowsStructure:
+        """Rows of ints; None: no rows."""
+        if rows is None:
+            return RowsStructure(0, self.at(array("i", [0]), "i"), self.at(array("i"), "i"))
+        return RowsStructure(len(rows.starts) - 1, self.at(rows.starts, "i"), self.at(rows.items, "i"))
 
-    def task(self, task: Task) -> TaskStructure:
-        """A grounded task."""
-        return TaskStructure(
-            task.n_facts,
-            task.n_basic,
-            len(task.goal),
-            len(task.costs),
-            len(task.axiom_heads),
-            self.at(task.init[: task.n_basic], np.uint8),
-            self.at(task.goal, np.int32),
-            self.at(task.costs, np.float64),
-            *map(self.rows, (task.preconditions, task.effects, task.conditions, task.heads)),
-            self.at(task.axiom_heads, np.int32),
-            self.rows(task.axiom_bodies),
-            self.at(task.axiom_layers, np.int32),
-        )
+
+def ints_at(address: int | None, size: int) -> array[int]:
+    """A copy of ints that lie in the library."""
+    return array("i", ctypes.string_at(address, 4 * size) if address else b"")
 
 
 class Owned:

@@ -45,35 +45,9 @@ def csr_of(lists: Sequence[Sequence[int]]) -> CSR:
     return CSR(starts_of(counts), items)
 
 
-def repeated(counts: NDArray[np.integer]) -> tuple[Longs, Longs]:
-    """Each row as often as counted, and how often it came before: ``[2, 1]`` is ``[0, 0, 1], [0, 1, 0]``."""
-    source = np.repeat(np.arange(len(counts)), counts)
-    return source, np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
-
-
-def owners_of(rows: CSR) -> Longs:
-    """The row of every item."""
-    return np.repeat(np.arange(len(rows)), np.diff(rows.starts))
-
-
 def gather(rows: CSR, picks: NDArray[np.integer]) -> CSR:
     """Row ``picks[i]`` as row ``i``."""
     counts = np.diff(rows.starts)[picks]
     starts = starts_of(counts)
     shift = np.repeat(rows.starts[picks].astype(np.int64) - starts[:-1], counts)
     return CSR(starts, rows.items[np.arange(starts[-1]) + shift])
-
-
-def group(owners: NDArray[np.integer], items: NDArray[np.integer], n_rows: int) -> CSR:
-    """Items by their owner, in their old order."""
-    starts = starts_of(np.bincount(owners, minlength=n_rows))
-    order = np.argsort(owners, kind="stable")
-    return CSR(starts, items[order].astype(np.int32, copy=False))
-
-
-def distinct(values: NDArray[np.integer]) -> NDArray[np.integer]:
-    """The values in order, each once: by sorting, which on large arrays is faster than numpy's hashing."""
-    ordered = np.sort(values)
-    new = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    return ordered[new]

@@ -1,26 +1,26 @@
-"""Heuristics and searches of the engine (`core/searching.cpp`)."""
+"""Searches of the engine (`core/searching.cpp`)."""
 
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Sequence
 from ctypes import Structure, byref, c_double, c_int32, c_int64, c_void_p
+from itertools import accumulate
 from math import inf
-from typing import Any, Final, NamedTuple, final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 from pdsketch.budget import Budget, LimitError
-from pdsketch.core.library import LIMITS, Array, Arrays, Owned, call, declare, function
-from pdsketch.core.preparation import PreparedDraft, PreparedGoal
+from pdsketch.core.joining import GroundDraft
+from pdsketch.core.library import LIMITS, Arrays, Owned, RowsStructure, TaskStructure, call, declare, function
+from pdsketch.core.preparation import Narrowed, PreparedDraft, PreparedGoal, structure_of
 from pdsketch.core.task import Task
+
+if TYPE_CHECKING:
+    from pdsketch.core.rows import Bools
 
 declare(
     {
-        "pds_evaluator_new": (c_int32, [c_void_p] * 2 + [c_int32] * 2 + [c_void_p] * 2),
-        "pds_evaluator_free": (None, [c_void_p]),
-        "pds_evaluator_values": (c_int32, [c_void_p] * 2 + [c_int64] * 2 + [c_void_p] * 2),
-        "pds_evaluator_preferred": (c_int64, [c_void_p] * 2 + [c_int64]),
         "pds_search_new": (c_int32, [c_void_p] * 2 + [c_int64] * 2 + [c_int32] + [c_void_p] * 3),
         "pds_search_free": (None, [c_void_p]),
         "pds_search_run": (c_int32, [c_void_p, c_double, c_void_p, c_void_p]),
@@ -45,10 +45,14 @@ _BRIEF: Final = 1 << 20
 """So many conditions are looked at in some milliseconds."""
 
 
-def _size(task: Task) -> int:
+def size_of(task: TaskStructure) -> int:
     """About how many conditions an evaluation looks at, or how many items making it ready does."""
     rows = (task.preconditions, task.effects, task.conditions, task.heads, task.axiom_bodies)
-    return sum(len(each.items) for each in rows) + task.n_facts
+    return sum(map(_items, rows)) + int(task.n_facts)
+
+
+def _items(rows: RowsStructure) -> int:
+    return int(ctypes.cast(rows.starts, ctypes.POINTER(c_int32))[rows.n])
 
 
 class _Phase(Structure):
@@ -124,44 +128,11 @@ def _most(limit: int | None) -> int:
 class SearchColumns(NamedTuple):
     """Nodes of a search, column by column; ``status`` is 0 where open, 1 where expanded, 2 in dead ends."""
 
-    parent: Array
-    operator: Array
-    g: Array
-    h: Array
-    status: Array
-
-
-@final
-class TaskEvaluator(Owned):
-    """A heuristic of a ``task``, for any states of it. It holds room to work in: not for several threads.
-
-    ``estimate`` is one of `ESTIMATES`. ``costs`` stand in for the task's; with ``per_effect``, conditional
-    effects count as operators of their own. ``budget`` bounds the making.
-    """
-
-    def __init__(
-        self, task: Task, estimate: str, costs: Array | None, *, per_effect: bool, budget: Budget
-    ) -> None:
-        super().__init__("pds_evaluator_free")
-        own = Arrays()
-        given, prices = own.task(task), None if costs is None else own.at(costs, np.float64)
-        number, self._size, self._room = ESTIMATES.index(estimate), _size(task), len(task.costs)
-        arguments = (byref(given), prices, number, per_effect, byref(self.handle))
-        call("pds_evaluator_new", *arguments, budget=budget, brief=8 * self._size < _BRIEF)
-
-    def values(self, states: Array, budget: Budget) -> Array:
-        """The value of each state, ``[state, fact]``, of which the first are the task's basic facts."""
-        own, values = Arrays(), np.empty(len(states))
-        rows = (own.at(states, np.uint8), *states.shape, values.ctypes.data)
-        brief = self._size * len(states) < _BRIEF
-        call("pds_evaluator_values", self.handle, *rows, budget=budget, brief=brief)
-        return values
-
-    def preferred(self) -> Array:
-        """The preferred operators of the state that was evaluated last."""
-        found = np.empty(self._room, np.int32)
-        count = function("pds_evaluator_preferred")(self.handle, found.ctypes.data, len(found))
-        return found[:count]
+    parent: array[int]
+    operator: array[int]
+    g: array[float]
+    h: array[float]
+    status: array[int]
 
 
 @final
@@ -174,19 +145,19 @@ class Search(Owned):
 
     def __init__(
         self,
-        task: Task,
+        task: Task | Narrowed,
         schedule: Sequence[Phase],
         budget: Budget,
         *,
         most_expansions: int | None = None,
-        costs: Array | None = None,
+        costs: array[float] | None = None,
         per_effect: bool = False,
     ) -> None:
         super().__init__("pds_search_free")
         own = Arrays()
-        given, phases = own.task(task), _phases(schedule)
-        prices = None if costs is None else own.at(costs, np.float64)
-        self._size = _size(task)
+        given, phases = structure_of(task, own), _phases(schedule)
+        prices = None if costs is None else own.at(costs, "d")
+        self._size = size_of(given)
         chosen = (byref(phases), len(phases), _most(most_expansions), per_effect, prices)
         brief = self._size < _BRIEF
         call("pds_search_new", byref(given), *chosen, byref(self.handle), budget=budget, brief=brief)
@@ -207,16 +178,14 @@ class Search(Owned):
     def result(self) -> tuple[list[int], list[int]]:
         """The plan's operators, and the goal literals that even the relaxed task does not reach."""
         progress = self.progress()
-        steps = np.empty(progress.n_steps, np.int32)
-        unreached = np.empty(progress.n_unreached, np.int32)
-        function("pds_search_result")(self.handle, steps.ctypes.data, unreached.ctypes.data)
-        return steps.tolist(), unreached.tolist()
+        steps, unreached = (c_int32 * progress.n_steps)(), (c_int32 * progress.n_unreached)()
+        function("pds_search_result")(self.handle, steps, unreached)
+        return list(steps), list(unreached)
 
     def nodes(self, first: int, last: int) -> SearchColumns:
         """Some of the nodes that were met."""
-        kinds = (np.int32, np.int32, np.float64, np.float64, np.uint8)
-        columns = SearchColumns(*(np.empty(last - first, kind) for kind in kinds))
-        places = (column.ctypes.data for column in columns)
+        columns = SearchColumns._make(array(kind, [0]) * (last - first) for kind in "iiddB")
+        places = (column.buffer_info()[0] for column in columns)
         function("pds_search_nodes")(self.handle, first, last, *places)
         return columns
 
@@ -231,9 +200,9 @@ class _Posed(Structure):
 class Posed(NamedTuple):
     """A draft with a goal, from an initial state, and how many expansions its search may take."""
 
-    draft: PreparedDraft
+    draft: PreparedDraft | GroundDraft
     goal: PreparedGoal
-    init: Array
+    init: array[int] | Bools
     most_expansions: int | None = None
 
 
@@ -261,20 +230,20 @@ def search_many(
         _Posed(
             each.draft.handle,
             ctypes.addressof(each.goal.given),
-            own.at(each.init, np.uint8),
+            own.at(each.init, "B"),
             len(each.init),
             _most(each.most_expansions),
         )
         for each in posed
     ]
-    given, phases, found = (_Posed * len(rows))(*rows), _phases(schedule), np.empty((len(rows), 6), np.int64)
+    given, phases, found = (_Posed * len(rows))(*rows), _phases(schedule), (c_int64 * 6 * len(rows))()
     chosen = (byref(phases), len(phases), per_effect, threads)
-    places = (byref(made.handle), found.ctypes.data)
+    places = (byref(made.handle), byref(found))
     call("pds_search_many", given, len(rows), *chosen, *places, budget=budget)
-    steps = np.empty(int(found[:, 5].sum()), np.int32)
-    function("pds_plans_steps")(made.handle, steps.ctypes.data)
-    plans = np.split(steps, np.cumsum(found[:-1, 5]))
+    ends = list(accumulate(one[5] for one in found))
+    steps = (c_int32 * (ends[-1] if ends else 0))()
+    function("pds_plans_steps")(made.handle, steps)
     return [
-        Solved(LIMITS.get(ended), how, expanded, evaluated, generated, plan.tolist())
-        for (ended, how, expanded, evaluated, generated, _), plan in zip(found.tolist(), plans, strict=True)
+        Solved(LIMITS.get(ended), how, expanded, evaluated, generated, steps[end - n : end])
+        for (ended, how, expanded, evaluated, generated, n), end in zip(found, ends, strict=True)
     ]

@@ -7,17 +7,20 @@ operators; derived facts follow and are computed from them by the axioms.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
-from typing import final
+from typing import TYPE_CHECKING, final
 
-from pdsketch.core.rows import CSR, Bools, Floats, Ints
 from pdsketch.lang import Fact, dataclass
+
+if TYPE_CHECKING:
+    from pdsketch.core.rows import CSR, Bools, Floats, Ints
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the engine runs (`core/join.cpp`), and how its arrays must be shaped.
+    """What the engine runs (`core/join.cpp`, `core/drafting.cpp`), and how its arrays must be shaped.
 
     ``code`` holds, each at its address:
 
@@ -28,17 +31,37 @@ class Program:
       `EQUAL` and `DIFFERENT` two operands; for `ABSENT` index and keys;
     - a variant (five words): rule, first step, trigger (a mode and an operand for each
       argument), its relation, where in the frame to note the fact;
-    - a relation (six words): arity, the addresses of its first and after its last
+    - a relation (eight words): arity, the addresses of its first and after its last
       variant, the number of its indexes, the address of the one over all
-      arguments, and that of a list of all, this one first;
+      arguments, and that of a list of all, this one first; the layer of its
+      facts in the axioms or -1, and its number;
     - an index: its column in the facts, the number of keys and their columns;
     - a rule: number, numbers of variables, of noted conditions and of heads; the
       heads, each a relation and its operands.
 
-    An operand is the number of a variable, or ``-1 - object``.
+    - a rule as it is drafted: kind, the rule, 1 if its last head is the mark of its
+      action, 1 if operators may share a name, how many variables are named, the
+      number of the name, the address of the cost; a list of conditions; a list of
+      deletes;
+    - a condition: for `ATOM` 1 if it is positive, 1 if it is static, relation and operands;
+      for `SAME` 1 if it is positive and two operands; for `TEST` 1 if it is positive, the
+      comparison, two numbers and the place of a tolerance; for `ALL` a list of
+      conditions; for `EVERY` a list of the operands that it depends on, the first
+      step of a join, and a condition; for `EITHER` the operands that it depends on,
+      the number and the layer of a new fact, and a list of conditions;
+    - a number: a kind, with the place of a constant, a relation and operands, or numbers.
+
+    An operand is the number of a variable, or ``-1 - object``; a list comes with its
+    length. ``constants`` are numbers by place. ``drafts`` are the addresses of rules as
+    they are drafted, ``goal`` that of a condition, ``named`` of how many variables the
+    names of operators are made at most.
     """
 
-    code: Ints
+    code: array[int]
+    constants: array[float]
+    drafts: array[int]
+    goal: int
+    named: int
     relations: Mapping[str, int]
     untriggered: int
     widths: tuple[tuple[int, int, int], ...]
@@ -55,13 +78,11 @@ class Draft:
     """A ground task whose facts are numbered as the database numbers them, then the new disjunctions.
 
     Effect ``i`` is the unconditional effect of operator ``i``; conditional ones
-    follow, and ``owners`` are the operators of all. Operator ``i`` is instance
-    ``origins[i]`` of rule ``rules[i]``. ``groups`` are operators of one name: they
-    are one ground action, split where its precondition has several ways to hold.
+    follow, and ``owners`` are the operators of all. ``groups`` are operators of one
+    name: they are one ground action, split where its precondition has several ways to
+    hold.
     """
 
-    rules: Ints
-    origins: Ints
     costs: Floats
     preconditions: CSR
     owners: Ints

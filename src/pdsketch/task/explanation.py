@@ -106,7 +106,7 @@ class _Explainer:
 
     def contradictions(self) -> list[Diagnostic]:
         """The atoms that the goal asks for together with their negations."""
-        wanted = self._g.draft.goal.tolist()
+        wanted = self._g.draft.goal
         both = [literal >> 1 for literal in wanted if not literal & 1 and literal | 1 in wanted]
         named = [fact for fact in self._g.name(both) if fact[0] in self._domain.predicates]
         return [

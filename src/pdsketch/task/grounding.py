@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
-from typing import Final, final
-
-import numpy as np
+from typing import Any, Final, final
 
 from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryError, current
-from pdsketch.core import Bools, Draft, Ints, Longs, Narrowed, PreparedDraft, PreparedGoal, Task, narrow
-from pdsketch.lang import Error, Fact, Problem, Span, components, dataclass
+from pdsketch.core import GroundDraft, Join, Narrowed, PreparedGoal, Task, WrongCostError, narrow
+from pdsketch.lang import LARGEST_COST, Error, Fact, Problem, Span, dataclass, error
 from pdsketch.task.bodies import Bodies, bodies_of
 from pdsketch.task.compiler import compile_rules
-from pdsketch.task.database import Database, too_large
-from pdsketch.task.draft import Drafter
-from pdsketch.task.formula import Atom, Formula, atoms_of, parts_of
+from pdsketch.task.formula import Formula, Test, atoms_of, parts_of
 from pdsketch.task.fragment import classify
 from pdsketch.task.normal import Vocabulary, normalize
-from pdsketch.task.numeric import Numbers
+from pdsketch.task.numeric import functions_in
 from pdsketch.task.program import JoinRelation, relation_of
-from pdsketch.task.residue import Bindings, Residues
-from pdsketch.task.rules import Rule, Rules, is_mark
+from pdsketch.task.residue import too_large
+from pdsketch.task.rules import Rules, is_mark
 
 UNREACHABLE: Final[Fact] = ("unreachable-goal",)
 """The one fact of a task whose goal is out of reach."""
@@ -49,39 +45,22 @@ def ground(problem: Problem) -> Task:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of each fact of a draft: its initial truth, whether it is derived, and its layer.
-
-    ``free``: it may as well be false in the beginning.
-    """
-
-    init: Bools
-    free: Bools
-    derived: Bools
-    layer: Ints
-
-
-def simplify(draft: Draft, facts: Facts, budget: Budget) -> Narrowed:
-    """A draft from its initial state to its own goal."""
-    goal = PreparedGoal(draft.goal, possible=draft.possible)
-    return narrow(
-        PreparedDraft(draft, facts.derived, facts.layer, budget), goal, facts.init, facts.free, budget
-    )
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class _Relations:
-    """The relations of a problem, and the facts of its initial state."""
+    """The relations of a problem, and the facts of its initial state; ``values`` are those of static ones."""
 
     by_name: dict[str, JoinRelation]
     static: list[tuple[str, tuple[int, ...]]]
+    values: array[float]
     fluent: list[tuple[str, tuple[int, ...]]]
 
 
 @final
 class Grounding:
-    """A problem of the classical fragment, and what grounding finds out about it."""
+    """A problem of the classical fragment, and what grounding finds out about it.
+
+    ``n_init`` facts are those of the initial state, ``n_known`` have a relation of their own; behind them are
+    those that stand for disjunctions.
+    """
 
     def __init__(self, problem: Problem, free: Collection[str] = ()) -> None:
         """Ground a problem. Facts of the predicates ``free`` may be true or false in the beginning.
@@ -93,20 +72,43 @@ class Grounding:
         self.problem = problem
         self.free = frozenset(free)
         self.words = Vocabulary(problem)
-        self.rules, self.goal = _all_rules(problem, self.words, budget)
-        relations = _relations(problem, self.words, self.rules, self.goal, self.free)
-        bodies = _bodies(relations, self.words, self.rules)
-        program = compile_rules(self.words, relations.by_name, bodies.rules, bodies.bodies, budget)
-        self.database = Database(program, relations.by_name, relations.static, relations.fluent)
-        self.database.saturate(bodies.rules, budget, _spans(problem))
-        self._counts = self.database.counts(bodies.rules)
-        numbers = Numbers(problem, self.words)
-        self.residues = Residues(self.words, self.database, numbers, budget)
+        self.rules, goal = _all_rules(problem, self.words, budget)
+        relations = _relations(problem, self.words, self.rules, goal, self.free)
+        self._bodies = _bodies(relations, self.words, self.rules)
+        self.relations = relations.by_name
+        compiled = compile_rules(problem, self.words, relations.by_name, self._bodies, goal, budget)
+        self.program = compiled.program
+        self._names = compiled.names
+        self.n_init = len(relations.static) + len(relations.fluent)
+        facts = _rows([*relations.static, *relations.fluent], self.program.relations, self.program.n_args)
+        self._join = Join(self.program, facts, len(relations.static), budget)
         with self._named():
-            goal = self.residues.ground(self.goal, Bindings({}, 1))
-            drafter = Drafter(problem, bodies, self.residues, numbers, budget)
-            self.draft: Draft = drafter.draft(goal)
-            self._tables = drafter.tables
+            self._saturate(budget)
+            self.draft = self._drafted(relations.values, budget)
+
+    def _saturate(self, budget: Budget) -> None:
+        """Derive everything that can be derived."""
+        self._join.run(budget)
+
+    def _drafted(self, values: array[float], budget: Budget) -> GroundDraft:
+        try:
+            return self._join.draft(values, LARGEST_COST, budget)
+        except WrongCostError as wrong:
+            raise self._wrong_cost(wrong) from None
+
+    def _wrong_cost(self, wrong: WrongCostError) -> Error:
+        action = self.problem.domain.actions[self._bodies.rules[wrong.rule].name]
+        step = " ".join(
+            [action.name, *(self.words.names[o] for o in wrong.objects[: len(action.parameters)])]
+        )
+        span = action.cost.span if action.cost is not None else None
+        return error(
+            "negative-cost" if wrong.cost < 0 else "cost-too-large",
+            f"`({step})` costs {wrong.cost:g}, and costs "
+            + ("must not be negative" if wrong.cost < 0 else f"are {LARGEST_COST:g} at most"),
+            span or action.span,
+            help=f"make every increase of `total-cost` zero or more, and {LARGEST_COST:g} at most",
+        )
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -116,51 +118,59 @@ class Grounding:
         except OutOfMemoryError as limit:
             if limit.args:
                 raise
-            raise too_large(self._counts, _spans(self.problem), _allowed()) from None
+            found: dict[str, int] = {}
+            for rule, count in zip(self._bodies.rules, self._join.counts(), strict=True):
+                found[rule.name] = found.get(rule.name, 0) + count
+            raise too_large(found, _spans(self.problem), _allowed()) from None
 
     @cached_property
     def small(self) -> Narrowed:
         """What is left of the draft."""
         with self._named():
-            return simplify(self.draft, self.facts(), _allowed())
+            goal = PreparedGoal(self.draft.goal, possible=self.draft.possible)
+            return narrow(self.draft, goal, self.init, self.free_facts, _allowed())
 
-    def order(self) -> Longs:
-        """The derived facts, each behind those that its axioms read: none of them is recursive."""
-        facts = self.facts()
-        derived = np.flatnonzero(facts.derived)
-        return derived[np.argsort(facts.layer[derived], kind="stable")]
+    @property
+    def init(self) -> array[int]:
+        """The truth of the first facts in the beginning; all others are false."""
+        return array("B", b"\1" * self.n_init)
 
-    def facts(self) -> Facts:
-        """Initial truth, derivedness and layer of every fact of the draft."""
-        n_known, n_new = self.database.n_facts, len(self.residues.facts)
-        layers = _layers(self.rules.rules, self.residues.parents)
-        names = self.database.names
-        layer = np.array([layers.get(name, 0) for name in names], np.int32)[self.database.relation]
-        derived = np.array([name in layers for name in names], np.bool_)[self.database.relation]
-        new = np.array([layers[name] for name in self.residues.owners], np.int32)
-        init = np.zeros(n_known + n_new, np.bool_)
-        init[: self.database.n_init] = True
-        free = np.zeros(n_known + n_new, np.bool_)
-        if self.free:
-            of_free = np.array([name in self.free for name in names], np.bool_)[self.database.relation]
-            free[:n_known] = of_free & init[:n_known]
-        return Facts(
-            init, free, np.concatenate([derived, np.ones(n_new, np.bool_)]), np.concatenate([layer, new])
-        )
+    @property
+    def free_facts(self) -> array[int]:
+        """Which of the first facts may as well be false in the beginning."""
+        if not self.free:
+            return array("B")
+        rows = self._join.facts(array("i", range(self.n_init)))
+        return array("B", [self._names[row[0]] in self.free for row in rows])
+
+    @property
+    def n_known(self) -> int:
+        """How many facts have a relation of their own."""
+        return self._join.n_facts
 
     def name(self, facts: Sequence[int]) -> list[Fact]:
         """The names of facts of the draft."""
-        objects, names, n = self.words.names, self.database.names, self.database.n_facts
-        arity = [self.database.relations[name].arity for name in names]
-        relations, arguments = self.database.relation, self.database.args
+        objects, names = (*self.words.names, ""), self._names
         found: list[Fact] = []
         for first in range(0, len(facts), _NAMED):
             current().check()
-            some = facts[first : first + _NAMED]
-            known = [f for f in some if f < n]
-            rows = zip(relations[known].tolist(), arguments[known].tolist(), strict=True)
-            named = iter([(names[r], *(objects[o] for o in args[: arity[r]])) for r, args in rows])
-            found += [next(named) if f < n else self.residues.facts[f - n] for f in some]
+            for number, *row in self._join.facts(array("i", facts[first : first + _NAMED])):
+                end = row.index(-1) if row and row[-1] < 0 else len(row)
+                found.append((names[number], *(objects[o] for o in row[:end])))
+        return found
+
+    def facts_of(self, predicate: str) -> dict[int, tuple[int, ...]]:
+        """The facts of a relation by number, each with its objects."""
+        if predicate not in self._rows_of:
+            return {}
+        return self._rows_of[predicate]
+
+    @cached_property
+    def _rows_of(self) -> dict[str, dict[int, tuple[int, ...]]]:
+        found: dict[str, dict[int, tuple[int, ...]]] = {name: {} for name in self.relations}
+        for fact, (number, *row) in enumerate(self._join.facts(array("i", range(self.n_known)))):
+            name = self._names[number]
+            found[name][fact] = tuple(row[: self.relations[name].arity])
         return found
 
     @property
@@ -171,29 +181,21 @@ class Grounding:
     def task(self) -> Task:
         """The task with its names."""
         with self._named():
-            return self.named(self.small)
+            small = self.small
+            # Names take more than what they name.
+            _allowed().reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
+            return task_of(small, tuple(self.name(small.kept)), self.operators(small.chosen))
 
-    def named(self, small: Narrowed) -> Task:
-        """A simplified draft with its names."""
-        # Names take more than what they name.
-        _allowed().reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
-        return task_of(small, tuple(self.name(small.kept.tolist())), self.operators(small.chosen))
-
-    def operators(self, chosen: Ints | None = None) -> list[tuple[str, ...]]:
+    def operators(self, chosen: Sequence[int] | None = None) -> list[tuple[str, ...]]:
         """The names of operators of the draft, in their order; of all of them if none are chosen."""
+        chosen = range(self.draft.n_operators) if chosen is None else chosen
+        objects, rules = self.words.names, self._bodies.rules
         found: list[tuple[str, ...]] = []
-        chosen = np.arange(len(self.draft.rules), dtype=np.int32) if chosen is None else chosen
-        rules, origins = self.draft.rules[chosen], self.draft.origins[chosen]
-        objects = np.array([*self.words.names, ""], object)
-        numbers, starts = np.unique(rules, return_index=True)  # operators stand in the order of their rules
-        ends = np.append(starts, len(rules)).tolist()
-        for number, (first, last) in zip(numbers.tolist(), pairwise(ends), strict=True):
-            rule = self.rules.rules[number]
-            for at in range(first, last, _NAMED):
-                current().check()
-                own = self._tables[number][origins[at : min(at + _NAMED, last)], : rule.n_named]
-                columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
-                found += zip([rule.name] * len(own), *columns, strict=True)
+        for first in range(0, len(chosen), _NAMED):
+            current().check()
+            for number, *row in self._join.operators(array("i", chosen[first : first + _NAMED])):
+                rule = rules[number]
+                found.append((rule.name, *(objects[o] for o in row[: rule.n_named])))
         return found
 
 
@@ -201,9 +203,23 @@ def task_of(small: Narrowed, facts: tuple[Fact, ...], operators: Sequence[tuple[
     """A simplified draft with the names of its facts and operators."""
     if small.solvable:
         return replace(small.task, facts=facts, operators=tuple(operators))
+    import numpy as np
+
     # One fact that nothing makes true stands for whatever part of the goal is out of reach.
     init, goal = np.zeros(1, np.bool_), np.zeros(1, np.int32)
     return replace(small.task, facts=(UNREACHABLE,), n_basic=1, init=init, goal=goal)
+
+
+def _rows(
+    facts: Sequence[tuple[str, tuple[int, ...]]], addresses: Mapping[str, int], n_args: int
+) -> array[int]:
+    """Facts as the joins begin with them."""
+    rows = array("i")
+    for name, args in facts:
+        rows.append(addresses[name])
+        rows.extend(args)
+        rows.extend([-1] * (n_args - len(args)))
+    return rows
 
 
 def _allowed() -> Budget:
@@ -230,6 +246,7 @@ def _relations(
 ) -> _Relations:
     """The predicates that rules mention; static are those that no rule changes, and that are not free."""
     domain = problem.domain
+    functions = dict.fromkeys(_functions(problem, rules, goal))
     changed = {a.predicate for rule in rules.rules for a in (*rule.heads, *rule.deletes)} | set(free)
     changed |= {name for component in domain.components for name in component} | set(rules.invented)
     mentioned = dict.fromkeys([*(a.predicate for a in atoms_of(goal)), *sorted(free)])
@@ -237,17 +254,31 @@ def _relations(
         for item in rule.items:
             mentioned.update(dict.fromkeys(a.predicate for a in atoms_of(item)))
         mentioned.update(dict.fromkeys(a.predicate for a in (*rule.heads, *rule.deletes)))
-    init: dict[str, list[tuple[int, ...]]] = {name: [] for name in mentioned}
+    mentioned.update(dict.fromkeys(functions))
+    init: dict[str, dict[tuple[int, ...], Any]] = {name: {} for name in mentioned}
     for (name, *args), value in problem.init.items():
-        if value is True and name in init:
-            init[name].append(tuple(words.objects[a] for a in args))
+        if name in init and (value is True or name in functions):
+            init[name][tuple(words.objects[a] for a in args)] = value
     by_name = {}
     for number, name in enumerate(mentioned):
         sizes = _sizes(problem, words, rules, name)
-        by_name[name] = relation_of(number, len(sizes), name not in changed, init[name], sizes)
+        by_name[name] = relation_of(number, len(sizes), name not in changed, [*init[name]], sizes)
     static = [(n, f) for n, facts in init.items() if n not in changed for f in facts]
+    values = array("d", [init[name][fact] for name, fact in static])
     fluent = [(n, f) for n, facts in init.items() if n in changed for f in facts]
-    return _Relations(by_name, static, fluent)
+    return _Relations(by_name, static, values, fluent)
+
+
+def _functions(problem: Problem, rules: Rules, goal: Formula) -> Iterator[str]:
+    """The functions whose values conditions and costs read."""
+    for formula in (goal, *(item for rule in rules.rules for item in rule.items)):
+        for part in parts_of(formula):
+            if isinstance(part, Test):
+                yield from functions_in(part.expr)
+    if problem.metric == "cost":
+        for action in problem.domain.actions.values():
+            if action.cost is not None:
+                yield from functions_in(action.cost)
 
 
 def _bodies(relations: _Relations, words: Vocabulary, rules: Rules) -> Bodies:
@@ -274,24 +305,3 @@ def _spans(problem: Problem) -> Mapping[str, Span | None]:
     domain = problem.domain
     spans: dict[str, Span | None] = {name: p.span for name, p in domain.predicates.items()}
     return {**spans, **{name: action.span for name, action in domain.actions.items()}}
-
-
-def _layers(rules: Sequence[Rule], parents: Mapping[str, Formula]) -> dict[str, int]:
-    """A layer for each derived relation: above those that it reads, but for those that read it in turn.
-
-    ``parents`` are the disjunctions that became relations, by name.
-    """
-    bodies: dict[str, list[Formula]] = {name: [formula] for name, formula in parents.items()}
-    for rule in rules:
-        if rule.kind == "axiom":
-            bodies.setdefault(rule.name, []).extend(rule.items)
-    names: dict[Formula, list[str]] = {}
-    for name, formula in parents.items():
-        names.setdefault(formula, []).append(name)
-    reads: dict[str, set[str]] = {name: set() for name in bodies}
-    for name, formulas in bodies.items():
-        for part in (part for formula in formulas for part in parts_of(formula)):
-            found = [part.predicate] if isinstance(part, Atom) else names.get(part, ())
-            reads[name].update(found)
-    derived = {name: sorted(found & bodies.keys()) for name, found in reads.items()}
-    return {name: layer for layer, own in enumerate(components(derived)) for name in own}

@@ -1,125 +1,72 @@
-"""Numbers that never change, over whole tables of instances: costs, and comparisons in conditions."""
+"""Numbers that never change, as the engine reads them: costs, and comparisons in conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import final
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import Final
 
-import numpy as np
-
-from pdsketch.core import Bools, Floats, Ints
-from pdsketch.lang import (
-    Apply,
-    Arithmetic,
-    Compare,
-    Equal,
-    Expr,
-    Object,
-    Problem,
-    Value,
-    Variable,
-    substitute,
-)
+from pdsketch.lang import Apply, Arithmetic, Compare, Expr, Object, Value, Variable, walk
 from pdsketch.task.formula import Term, Test
-from pdsketch.task.normal import Vocabulary
+from pdsketch.task.program import TEST, Compiler
 
-Column = Ints | int
-Columns = Mapping[str, Column]
+CONSTANT, FUNCTION, NEGATION, ADD, SUBTRACT, MULTIPLY, DIVIDE, FLOOR_DIVIDE = range(8)
+"""Kinds of numbers."""
 
+_COMPARISONS: Final = {"<": 0, "<=": 1, ">": 2, ">=": 3}
+_EQUAL: Final = 4
+_OPERATIONS: Final = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "/": DIVIDE}
 
-@final
-class Numbers:
-    """The static functions of a problem. A value that the initial state does not give is NaN."""
-
-    def __init__(self, problem: Problem, words: Vocabulary) -> None:
-        self._words = words
-        self._given: dict[str, dict[tuple[int, ...], float]] = {}
-        predicates = problem.domain.predicates
-        for (name, *args), value in problem.init.items():
-            if predicates[name].type.is_number and isinstance(value, (int, float)):
-                key = tuple(words.objects[a] for a in args)
-                self._given.setdefault(name, {})[key] = float(value)
-
-    def holds(self, test: Test, columns: Mapping[str, Ints], rows: int) -> Bools:
-        """Whether a comparison is true, for each row; it is not where a value is missing."""
-        values = {name: term for name, term in test.scope.items() if isinstance(term, Value)}
-        scope = {
-            name: _column(term, columns) for name, term in test.scope.items() if not isinstance(term, Value)
-        }
-        expr = substitute(test.expr, values)
-        assert isinstance(expr, Compare | Equal)
-        left, right = self.value(expr.left, scope, rows), self.value(expr.right, scope, rows)
-        known = ~(np.isnan(left) | np.isnan(right))
-        true: Bools = known & (_compared(expr, left, right) == test.positive)
-        return true
-
-    def value(self, expr: Expr, scope: Columns, rows: int) -> Floats:
-        """The value of a numeric expression for each row; ``scope`` holds the objects of its variables."""
-        match expr:
-            case Value():
-                assert isinstance(expr.value, (int, float))
-                return np.full(rows, float(expr.value))
-            case Apply():
-                return self._function(expr.predicate, [self._object(a, scope) for a in expr.args], rows)
-            case Arithmetic():
-                parts = [self.value(a, scope, rows) for a in expr.args]
-                # What is too large is infinite, or nothing, and refused where it is a cost.
-                with np.errstate(over="ignore", invalid="ignore"):
-                    return _arithmetic(expr, parts)
-            case _:
-                raise AssertionError(f"{type(expr).__name__} is no number")
-
-    def _object(self, expr: Expr, scope: Columns) -> Column:
-        if isinstance(expr, Object):
-            return self._words.objects[expr.name]
-        assert isinstance(expr, Variable)
-        return scope[expr.name]
-
-    def _function(self, name: str, args: Sequence[Column], rows: int) -> Floats:
-        given = self._given.get(name, {})
-        if not args:
-            return np.full(rows, given.get((), np.nan))
-        columns = [np.broadcast_to(np.asarray(a), (rows,)).tolist() for a in args]
-        found = (given.get(key, np.nan) for key in zip(*columns, strict=True))
-        return np.fromiter(found, np.float64, rows)
+Scope = Mapping[str, Term | Value]
+Slots = Mapping[str, int]
 
 
-def _column(term: Term, columns: Mapping[str, Ints]) -> Column:
-    return columns[term] if isinstance(term, str) else term
+def compile_number(c: Compiler, expr: Expr, scope: Scope, slots: Slots) -> int:
+    """The address of a numeric expression, which ``c`` writes.
 
-
-def _compared(expr: Compare | Equal, left: Floats, right: Floats) -> Bools:
-    result: Bools
+    ``scope`` is what the author's variables in ``expr`` stand for, ``slots`` are the places of ours.
+    """
     match expr:
-        case Equal():
-            floats = any(getattr(e.type, "prim", None) == "float32" for e in (expr.left, expr.right))
-            result = np.abs(left - right) <= (expr.tolerance if floats else 0.0)
-        case Compare(op="<"):
-            result = left < right
-        case Compare(op="<="):
-            result = left <= right
-        case Compare(op=">"):
-            result = left > right
+        case Variable() if isinstance(value := scope[expr.name], Value):
+            return compile_number(c, value, scope, slots)
+        case Value():
+            assert isinstance(expr.value, (int, float))
+            return c.listed([CONSTANT, c.constant(float(expr.value))])
+        case Apply():
+            terms = [c.words.objects[a.name] if isinstance(a, Object) else _term(a, scope) for a in expr.args]
+            operands = [slots[t] if isinstance(t, str) else -1 - t for t in terms]
+            return c.listed([FUNCTION, c.addresses[expr.predicate], *operands])
+        case Arithmetic():
+            parts = [compile_number(c, a, scope, slots) for a in expr.args]
+            if expr.op == "-" and len(parts) == 1:
+                return c.listed([NEGATION, parts[0]])
+            kind = _OPERATIONS[expr.op]
+            if kind == DIVIDE and expr.type.prim == "int64":
+                kind = FLOOR_DIVIDE
+            return reduce(lambda left, right: c.listed([kind, left, right]), parts)
         case _:
-            result = left >= right
-    return result
+            raise AssertionError(f"{type(expr).__name__} is no number")
 
 
-def _arithmetic(expr: Arithmetic, parts: Sequence[Floats]) -> Floats:
-    total = parts[0]
-    if expr.op == "-" and len(parts) == 1:
-        return -total
-    for part in parts[1:]:
-        match expr.op:
-            case "+":
-                total = total + part
-            case "-":
-                total = total - part
-            case "*":
-                total = total * part
-            case "/":
-                # Division by zero is an error in the reference semantics: no such step can be taken.
-                total = total / np.where(part == 0, np.nan, part)
-                if expr.type.prim == "int64":
-                    total = np.floor(total)
-    return total
+def _term(expr: Expr, scope: Scope) -> Term:
+    assert isinstance(expr, Variable)
+    term = scope[expr.name]
+    assert not isinstance(term, Value)
+    return term
+
+
+def compile_test(c: Compiler, test: Test, slots: Slots) -> int:
+    """The address of a comparison."""
+    expr = test.expr
+    left, right = (compile_number(c, side, test.scope, slots) for side in (expr.left, expr.right))
+    kind, tolerance = _EQUAL, 0.0
+    if isinstance(expr, Compare):
+        kind = _COMPARISONS[expr.op]
+    elif any(getattr(side.type, "prim", None) == "float32" for side in (expr.left, expr.right)):
+        tolerance = expr.tolerance
+    return c.listed([TEST, int(test.positive), kind, left, right, c.constant(tolerance)])
+
+
+def functions_in(expr: Expr) -> Iterator[str]:
+    """The functions that a numeric expression or a comparison reads."""
+    return (node.predicate for node in walk(expr) if isinstance(node, Apply))

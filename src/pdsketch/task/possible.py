@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import product
 from math import prod
 from typing import final
 
-import numpy as np
-
 from pdsketch.budget import current
-from pdsketch.core import Ints
 from pdsketch.lang import (
     BOOL,
     Apply,
     Compare,
     Equal,
+    Error,
     Expr,
     Logic,
     Object,
     ObjectType,
     Quantified,
+    StaticContext,
     Value,
     Variable,
+    evaluate,
     free_variables,
 )
-from pdsketch.task.formula import Test
 from pdsketch.task.grounding import Grounding
-from pdsketch.task.numeric import Numbers
 
 Bindings = Mapping[str, int]
 """The objects of some variables; others may stand for anything of their type."""
@@ -46,7 +44,6 @@ class Possibilities:
 
     def __init__(self, grounding: Grounding) -> None:
         self._g = grounding
-        self._numbers = Numbers(grounding.problem, grounding.words)
         self._budget = current()
 
     def can(self, expr: Expr, bindings: Bindings, wanted: bool = True) -> bool:
@@ -108,41 +105,50 @@ class Possibilities:
 
     def matches(self, atom: Apply, bindings: Bindings) -> Iterator[dict[str, int]]:
         """The bindings, extended so that the atom is a fact that can become true."""
-        for fact in self._facts(atom, bindings):
+        for fact, objects in self._facts(atom, bindings):
             if self._g.small.possible[2 * fact]:
                 found = dict(bindings)
-                for term, object_ in zip(atom.args, self._g.database.args[fact].tolist(), strict=False):
+                for term, object_ in zip(atom.args, objects, strict=False):
                     if isinstance(term, Variable) and found.setdefault(term.name, object_) != object_:
                         break
                 else:
                     yield found
 
-    def _facts(self, atom: Apply, bindings: Bindings) -> Ints:
-        """The facts in the database that an atom may stand for."""
-        database = self._g.database
-        if atom.predicate not in database.relations:
-            return np.zeros(0, np.int32)
-        facts = np.nonzero(database.relation == database.relations[atom.predicate].number)[0].astype(np.int32)
-        for i, term in enumerate(atom.args):
-            column, object_ = database.args[facts, i], self.object(term, bindings)
+    def _facts(self, atom: Apply, bindings: Bindings) -> list[tuple[int, tuple[int, ...]]]:
+        """The facts that an atom may stand for, by number, with their objects."""
+        allowed: list[Collection[int] | None] = []
+        for term in atom.args:
+            object_ = self.object(term, bindings)
             if object_ is not None:
-                facts = facts[column == object_]
+                allowed.append((object_,))
             elif isinstance(term.type, ObjectType):
-                facts = facts[np.isin(column, self._g.words.members(term.type))]
-        return facts
+                allowed.append(set(self._g.words.members(term.type)))
+            else:
+                allowed.append(None)
+        return [
+            (fact, objects)
+            for fact, objects in self._g.facts_of(atom.predicate).items()
+            if all(own is None or o in own for o, own in zip(objects, allowed, strict=False))
+        ]
 
     def _atom(self, atom: Apply, bindings: Bindings, wanted: bool) -> bool:
-        if atom.predicate not in self._g.database.relations:
+        if atom.predicate not in self._g.relations:
             init = self._g.problem.init
             return not wanted or any(f[0] == atom.predicate and v is True for f, v in init.items())
         if wanted:
             return next(self.matches(atom, bindings), None) is not None
         facts = self._facts(atom, bindings)
         unknown = any(self.object(a, bindings) is None for a in atom.args)
-        return unknown or len(facts) == 0 or bool(self._g.small.possible[2 * facts[0] + 1])
+        return unknown or not facts or bool(self._g.small.possible[2 * facts[0][0] + 1])
 
     def _comparison(self, expr: Compare | Equal, bindings: Bindings, wanted: bool) -> bool:
-        scope = {name: bindings[name] for name in free_variables(expr) if name in bindings}
-        if len(scope) < len(free_variables(expr)):
+        free = free_variables(expr)
+        if any(name not in bindings for name in free):
             return True
-        return bool(self._numbers.holds(Test(expr, dict(scope), wanted), {}, 1)[0])
+        problem, names = self._g.problem, self._g.words.names
+        scope = {name: names[bindings[name]] for name in free}
+        try:
+            true = evaluate(StaticContext.of(problem), problem.init, expr, scope)
+        except Error:  # a value is missing
+            return False
+        return bool(true) == wanted

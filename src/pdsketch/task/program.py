@@ -13,6 +13,9 @@ from pdsketch.task.normal import Vocabulary
 MATCH, ENUMERATE, OF_TYPE, EQUAL, DIFFERENT, ABSENT, EMIT = range(7)
 """Kinds of steps of a join."""
 
+ATOM, SAME, TEST, ALL, EVERY, EITHER = range(6)
+"""Kinds of conditions."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -35,17 +38,19 @@ class JoinRelation:
 class Compiler:
     """Writes the code. Indexes, types and places in the frame are numbered as they are met.
 
-    ``n_args`` is the largest arity.
+    ``addresses`` are those of the relations, ``n_args`` is the largest arity.
     """
 
     words: Vocabulary
     relations: Mapping[str, JoinRelation]
+    addresses: dict[str, int]
     n_args: int
     n_variables: int
     n_matched: int
     code: list[int] = field(default_factory=list)
     indexes: dict[str, dict[tuple[int, ...], int]] = field(default_factory=dict)
     types: dict[ObjectType, tuple[int, int, int]] = field(default_factory=dict)
+    constants: list[float] = field(default_factory=list)
     n_pointers: int = 0
 
     def listed(self, values: Iterable[int]) -> int:
@@ -53,6 +58,11 @@ class Compiler:
         start = len(self.code)
         self.code.extend(values)
         return start
+
+    def constant(self, value: float) -> int:
+        """The place of a number."""
+        self.constants.append(value)
+        return len(self.constants) - 1
 
     def index(self, name: str, positions: tuple[int, ...]) -> int:
         """The address of the index of a relation over some argument positions."""

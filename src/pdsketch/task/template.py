@@ -15,7 +15,7 @@ from typing import Final, final
 import numpy as np
 
 from pdsketch.budget import current
-from pdsketch.core import CSR, Bools, Ints, PreparedDraft, PreparedGoal, Task, gather, narrow
+from pdsketch.core import CSR, Bools, GroundDraft, Ints, PreparedGoal, Task, gather, narrow
 from pdsketch.lang import Domain, Expr, Fact, Hierarchy, ObjectType, Predicate, Problem, components, names_in
 from pdsketch.task.grounding import Grounding, task_of
 
@@ -52,7 +52,7 @@ class _Wanted:
 class Narrowing:
     """A draft with a goal, and an initial state to narrow it to; ``operators`` are the draft's."""
 
-    draft: PreparedDraft
+    draft: GroundDraft
     goal: PreparedGoal
     init: Bools
     operators: Sequence[tuple[str, ...]]
@@ -68,25 +68,27 @@ class Template:
     def __init__(self, problem: Problem, free: Collection[str]) -> None:
         self.problem = problem
         self._grounding = Grounding(problem, free)
-        self._facts = self._grounding.facts()
-        self._names = self._grounding.name(range(len(self._facts.init)))
-        known = self._names[: self._grounding.database.n_facts]
+        self._draft = self._grounding.draft
+        self._names = self._grounding.name(range(self._draft.n_facts))
+        known = self._names[: self._grounding.n_known]
         self.numbers: dict[Fact, int] = {fact: i for i, fact in enumerate(known)}
         self._by_predicate: dict[str, list[Fact]] = {}
         for fact in known:
             self._by_predicate.setdefault(fact[0], []).append(fact)
-        self.fixed: Bools = self._facts.init & ~self._facts.free
+        self.fixed: Bools = np.zeros(len(known), np.bool_)
+        self.fixed[: self._grounding.n_init] = True
+        free = np.array(self._grounding.free_facts, np.bool_)
+        self.fixed[: len(free)] &= ~free
         self._operators = self._grounding.operators()
         self._goals: OrderedDict[GoalFormula, _Wanted] = OrderedDict()
-        draft, facts = self._grounding.draft, self._facts
-        self._draft = PreparedDraft(draft, facts.derived, facts.layer, current())
+        self._layer = max(self._draft.layers, default=0) + 1  # above all
 
     def task(self, init: Bools, goal: GoalFormula) -> Task:
         """The task from a state to a ``goal``; ``init`` is the truth of every fact of ``numbers``."""
         wanted = self._wanted(goal)
         small = narrow(self._draft, wanted.goal, init, init[:0], current())
-        facts = map(wanted.names.__getitem__, small.kept.tolist())
-        return task_of(small, tuple(facts), [self._operators[i] for i in small.chosen.tolist()])
+        facts = map(wanted.names.__getitem__, small.kept)
+        return task_of(small, tuple(facts), [self._operators[i] for i in small.chosen])
 
     def narrowing(self, init: Bools, goal: GoalFormula) -> Narrowing:
         """What `task` is narrowed from, with the same ``init`` and ``goal``."""
@@ -106,8 +108,11 @@ class Template:
         bodies = [p.body for p in goal.predicates.values() if p.body is not None]
         mentioned = {name for body in (goal.formula, *bodies) for name in names_in(body)}
         given = mentioned - goal.predicates.keys()
-        init = {fact: True for name in sorted(given) for fact in self._by_predicate.get(name, ())}
+        facts = [fact for name in sorted(given) for fact in self._by_predicate.get(name, ())]
+        init = {fact: self.problem.init.get(fact, True) for fact in facts}
         static = {name for name, predicate in goal.predicates.items() if predicate.body is None}
+        predicates = self.problem.domain.predicates
+        static |= {name for name, p in predicates.items() if name in given and not p.type.is_bool}
         problem = Problem(
             "goal",
             _without_actions(self.problem.domain, given, goal),
@@ -121,27 +126,31 @@ class Template:
 
     def _renumbered(self, grounding: Grounding) -> _Wanted:
         """A goal that is ground, over the numbers of the template's facts and those behind them."""
-        draft, n = grounding.draft, len(self._facts.init)
-        given, derived = grounding.database.n_init, grounding.order()
-        places = np.full(len(grounding.facts().init), -1, np.int32)
+        draft, n = grounding.draft, self._draft.n_facts
+        given, layers = grounding.n_init, np.array(draft.layers)
+        derived = np.flatnonzero(np.frombuffer(draft.derived, np.bool_))
+        # Each behind those that its axioms read: none of them is recursive.
+        derived = derived[np.argsort(layers[derived], kind="stable")]
+        places = np.full(draft.n_facts, -1, np.int32)
         places[:given] = [self.numbers.get(name, -1) for name in grounding.name(range(given))]
         places[derived] = np.arange(n, n + len(derived))
-        heads = places[draft.axiom_heads]
+        of, starts, items = (np.array(part, np.int32) for part in draft.axioms)
+        heads = places[of]
         order = np.argsort(heads, kind="stable")
-        bodies = gather(draft.axiom_bodies, order)
+        bodies = gather(CSR(starts, items), order)
         goal = PreparedGoal(
-            _renamed(draft.goal, places),
+            _renamed(np.array(draft.goal, np.int32), places),
             heads[order],
             CSR(bodies.starts, _renamed(bodies.items, places)),
             possible=draft.possible,
             n_facts=len(derived),
-            layer=int(self._facts.layer.max(initial=0)) + 1,
+            layer=self._layer,
         )
         return _Wanted(goal, [*self._names, *(("goal", str(number)) for number in range(len(derived)))])
 
     def state(self, true: Iterable[Fact]) -> Bools:
         """The initial state in which these of the free facts are true; unknown ones are left out."""
-        init = self.fixed[: len(self.numbers)].copy()
+        init = self.fixed.copy()
         places = [self.numbers[fact] for fact in true if fact in self.numbers]
         init[places] = True
         return init

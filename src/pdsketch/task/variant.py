@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from math import prod
 from typing import final
 
-from pdsketch.task.bodies import Body
 from pdsketch.task.formula import Atom, Same, Term
 from pdsketch.task.program import (
     ABSENT,
@@ -19,27 +18,33 @@ from pdsketch.task.program import (
     OF_TYPE,
     Compiler,
 )
-from pdsketch.task.rules import Rule
+from pdsketch.task.rules import Item
 
 
 @final
 class Joined:
-    """What all joins of one rule share: its atoms, its tests, and which of them mention a variable."""
+    """What all joins of one rule share.
 
-    def __init__(self, compiler: Compiler, rule: Rule, body: Body) -> None:
+    ``slots`` are the places of its variables, ``atoms`` what is matched, ``items`` its conditions, of which
+    some are tested on the way; ``compiler`` knows the relations.
+    """
+
+    def __init__(
+        self, compiler: Compiler, slots: Mapping[str, int], atoms: Sequence[Atom], items: Iterable[Item]
+    ) -> None:
         relations = compiler.relations
-        self.slots = {v: i for i, v in enumerate(rule.variables)}
-        self.atoms = [*body.noted, *body.parts]
-        fluent = [i for i, a in enumerate(self.atoms) if not relations[a.predicate].static]
+        self.slots = slots
+        self.atoms = atoms
+        fluent = [i for i, a in enumerate(atoms) if not relations[a.predicate].static]
         self.places = {number: place for place, number in enumerate(fluent)}
         self.mentioning: dict[str, list[int]] = {}
-        for number, atom in enumerate(self.atoms):
+        for number, atom in enumerate(atoms):
             for term in dict.fromkeys(atom.args):
                 if isinstance(term, str):
                     self.mentioning.setdefault(term, []).append(number)
         self.tests: list[Atom | Same] = [
             item
-            for item in rule.items
+            for item in items
             if isinstance(item, Same)
             or (isinstance(item, Atom) and not item.positive and relations[item.predicate].static)
         ]
@@ -60,13 +65,26 @@ class Joined:
 
 @final
 class Variant:
-    """A rule's join, started by one of its conditions, or by none."""
+    """A join, started by one of its atoms, the ``trigger``, or by none.
 
-    def __init__(self, compiler: Compiler, joined: Joined, trigger: int | None) -> None:
+    What it shares with others is ``joined``, and ``compiler`` writes it. The variables ``bound`` have objects
+    before it, and ``depth`` steps are at work around it.
+    """
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        joined: Joined,
+        trigger: int | None,
+        *,
+        bound: Iterable[str] = (),
+        depth: int = 0,
+    ) -> None:
         self.c = compiler
         self.j = joined
         self.trigger = trigger
-        self.bound: set[str] = set()
+        self.bound = set(bound)
+        self.depth = depth
         self.steps: list[tuple[int, ...]] = []
         self.unbound = [len(variables) for variables in joined.tested]
         self.ready = [i for i, count in enumerate(self.unbound) if count == 0]
@@ -99,12 +117,12 @@ class Variant:
                 self._bind(variable)
                 self._test()
         self._step(EMIT)
-        self.c.n_pointers = max(self.c.n_pointers, len(self.steps))
+        self.c.n_pointers = max(self.c.n_pointers, self.depth + len(self.steps))
         return self.c.listed(word for step in self.steps for word in step), pattern, slot
 
     def _step(self, *words: int) -> None:
         """A step; its last word is its own place in the frame."""
-        pointer = self.c.n_variables + self.c.n_matched + len(self.steps)
+        pointer = self.c.n_variables + self.c.n_matched + self.depth + len(self.steps)
         self.steps.append((*words, *[0] * (7 - len(words)), pointer))
 
     def _operand(self, term: Term) -> int:

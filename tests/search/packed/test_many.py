@@ -36,13 +36,13 @@ def test_a_search_of_a_draft_is_that_of_its_task(drawn, name, most, per_effect):
     options = problem_options(search=name, heuristic="ff", max_expansions=most)
     schedule = schedule_of(options)
     (found,) = searched(draft, derived, layer, init[None], schedule, most, per_effect=per_effect)
-    facts = tuple(("f", str(i)) for i in small.kept.tolist())
-    task = task_of(small, facts, [("o", str(i)) for i in small.chosen.tolist()])
+    facts = tuple(("f", str(i)) for i in small.kept)
+    task = task_of(small, facts, [("o", str(i)) for i in small.chosen])
     expected = search(task, options, per_effect=per_effect)
     assert found.status == (expected.status if small.solvable else "unsolvable")
     if small.solvable:
         assert counts(found) == counts(expected)
-    plan = None if expected.plan is None else tuple(small.chosen[list(expected.plan)].tolist())
+    plan = None if expected.plan is None else tuple(small.chosen[step] for step in expected.plan)
     assert found.plan == plan
 
 
@@ -54,8 +54,6 @@ def row_of(n, *, chained=False):
     """Facts to be made true one by one, in any order, or each after the one before."""
     asked = [[2 * i + 1, *([2 * i - 2] if chained and i else [])] for i in range(n)]
     draft = Draft(
-        rules=np.arange(n, dtype=np.int32),
-        origins=np.zeros(n, np.int32),
         costs=np.ones(n),
         preconditions=csr_of(asked),
         owners=np.arange(n, dtype=np.int32),

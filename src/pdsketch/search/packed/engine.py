@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, final
 
-import numpy as np
-
 from pdsketch import core
 from pdsketch.budget import Budget, LimitError, current
-from pdsketch.core import Task
+from pdsketch.core import Narrowed, Task
 from pdsketch.heuristics import find_heuristic
 from pdsketch.lang import Step, dataclass
 from pdsketch.search.options import PlanOptions
@@ -67,7 +66,7 @@ def lazily(whole: core.Phase) -> Schedule:
 
 
 def search(
-    task: Task,
+    task: Task | Narrowed,
     options: PlanOptions,
     budget: Budget | None = None,
     *,
@@ -77,13 +76,14 @@ def search(
     """Search a ``task`` for a plan, within a ``budget``: the current one unless another is given.
 
     A ``schedule`` stands in for the search and the heuristic of the ``options``. With ``per_effect``, hFF
-    counts each conditional effect as an operator of its own.
+    counts each conditional effect as an operator of its own. A trace needs a task with names.
 
     ``options.watch`` is called after every slice; the limits of time and memory are the budget's alone.
     """
     budget = budget or current()
     schedule = schedule_of(options) if schedule is None else schedule
-    costs = task.costs + 1.0 if options.heuristic_costs == "plus-one" else None
+    prices = [cost + 1.0 for cost in task.costs] if options.heuristic_costs == "plus-one" else None
+    costs = None if prices is None else array("d", prices)
     most = options.max_expansions
     try:
         run = core.Search(task, schedule, budget, most_expansions=most, costs=costs, per_effect=per_effect)
@@ -92,6 +92,7 @@ def search(
 
     def nodes(first: int, last: int) -> list[SearchNode]:
         progress = run.progress()
+        assert isinstance(task, Task)
         columns = run.nodes(first, min(last, progress.states))
         phase = schedule[progress.phase]
         return tree(columns, first, task.operators, (phase.g_weight, phase.h_weight), progress.goal)
@@ -159,7 +160,7 @@ def _progress(found: core.TaskSearchProgress, seconds: float) -> SearchProgress:
     )
 
 
-def _outcome(task: Task, status: Status, run: core.Search) -> PackedOutcome:
+def _outcome(task: Task | Narrowed, status: Status, run: core.Search) -> PackedOutcome:
     progress = run.progress()
     plan, unreached = run.result()
     outcome = PackedOutcome(
@@ -174,7 +175,8 @@ def _outcome(task: Task, status: Status, run: core.Search) -> PackedOutcome:
     )
     if status != "solved":
         return outcome
-    return replace(outcome, plan=tuple(plan), cost=float(np.sum(task.costs[plan])))
+    costs = task.costs
+    return replace(outcome, plan=tuple(plan), cost=float(sum(costs[step] for step in plan)))
 
 
 _FATES: Final[tuple[Fate, ...]] = ("open", "expanded", "dead-end")

@@ -6,18 +6,17 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import isfinite
 from typing import Final, final
 
-import numpy as np
-
 from pdsketch.budget import Budget, LimitError, OutOfMemoryError, current
-from pdsketch.core import Task
+from pdsketch.core import Narrowed, Task
 from pdsketch.heuristics import find_heuristic
 from pdsketch.lang import Problem, Step, show_atom, validate
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.packed.engine import PackedOutcome, search
 from pdsketch.search.result import Result, Status
-from pdsketch.task import Grounding
+from pdsketch.task import UNREACHABLE, Grounding
 
 
 def plan_problem(problem: Problem, options: PlanOptions) -> Result:
@@ -38,13 +37,13 @@ class _Planning:
         self.options = options
         self.budget = budget
         self.started = self.since = time.monotonic()
-        self.unreachable: Grounding | None = None
         self.phases = {"ground": 0.0, "search": 0.0}
 
     def result(self) -> Result:
         """Ground, search, replay."""
         try:
-            task = self._ground()
+            grounding = Grounding(self.problem)
+            task = self._searched(grounding)
         except (LimitError, MemoryError) as limit:
             self._end("ground")
             return self._stopped(limit, "while grounding")
@@ -56,26 +55,26 @@ class _Planning:
             return self._stopped(limit, "while searching")
         self._end("search")
         with self.budget.grace().running():
-            return self._found(task, outcome)
+            return self._found(grounding, outcome)
 
-    def _ground(self) -> Task:
-        """The task; how it was grounded is kept where only that says why there is no plan."""
-        grounding = Grounding(self.problem)
-        self.unreachable = None if grounding.solvable else grounding
-        return grounding.task()
+    def _searched(self, grounding: Grounding) -> Task | Narrowed:
+        """The task; with its names where they are asked for, or where the goal is out of reach."""
+        named = self.options.trace is not None or not grounding.solvable
+        return grounding.task() if named else grounding.small
 
-    def _found(self, task: Task, outcome: PackedOutcome) -> Result:
+    def _found(self, grounding: Grounding, outcome: PackedOutcome) -> Result:
         """What a search found, replayed, or why it found nothing."""
         plan: list[Step] | None = None
         cost: float | None = None
         if outcome.plan is not None:
-            plan = [task.operators[operator] for operator in outcome.plan]
             try:
+                chosen = grounding.small.chosen
+                plan = grounding.operators([chosen[operator] for operator in outcome.plan])
                 cost = _replayed(self.problem, plan)
             except (LimitError, MemoryError) as limit:
                 self._end("replay")
                 return replace(
-                    self._stopped(limit, f"while a plan of {_steps(plan)} was replayed"), best=plan
+                    self._stopped(limit, f"while a plan of {_steps(outcome.plan)} was replayed"), best=plan
                 )
         self._end("replay")
         return Result(
@@ -85,7 +84,7 @@ class _Planning:
             expanded=outcome.expanded,
             evaluated=outcome.evaluated,
             generated=outcome.generated,
-            reasons=_why_not(self.unreachable, task, self.options, outcome, self.budget),
+            reasons=_why_not(grounding, self.options, outcome, self.budget),
             best_h=outcome.lowest_h,
             seconds=time.monotonic() - self.started,
             phases=self.phases,
@@ -103,7 +102,7 @@ class _Planning:
         return Result(status, seconds=seconds, phases=self.phases, reasons=reasons)
 
 
-def _steps(plan: Sequence[Step]) -> str:
+def _steps(plan: Sequence[object]) -> str:
     return "1 step" if len(plan) == 1 else f"{len(plan)} steps"
 
 
@@ -130,56 +129,53 @@ def _reached(status: Status, budget: Budget) -> str:
 
 
 def _why_not(
-    grounding: Grounding | None, task: Task, options: PlanOptions, outcome: PackedOutcome, budget: Budget
+    grounding: Grounding, options: PlanOptions, outcome: PackedOutcome, budget: Budget
 ) -> tuple[str, ...]:
     """The reasons, one a line; none if the problem is solved.
 
-    ``task`` was searched with ``options``, and ``outcome`` says how that ended. ``grounding`` is that of the
-    task where it found the goal out of reach; ``budget`` is that of the search.
+    What ``grounding`` found was searched with ``options``, and ``outcome`` says how that ended. ``budget`` is
+    that of the search.
     """
     if outcome.status == "solved":
         return ()
     if outcome.status == "unsolvable":
-        return _proof(grounding, task, options, outcome)
+        return _proof(grounding, options, outcome)
     limit = f"the limit of {options.max_expansions} expansions was reached"
     if outcome.status != "gave-up":
         limit = _reached(outcome.status, budget)
     return (limit, _seen(options, outcome), _advice(options, outcome))
 
 
-def _proof(
-    grounding: Grounding | None, task: Task, options: PlanOptions, outcome: PackedOutcome
-) -> tuple[str, ...]:
-    if not np.isfinite(outcome.best_h):
+def _proof(grounding: Grounding, options: PlanOptions, outcome: PackedOutcome) -> tuple[str, ...]:
+    if not isfinite(outcome.best_h):
         return (
             "the goal cannot be reached, even if nothing ever stopped holding",
-            *_in_the_way(grounding, task, outcome),
+            *_in_the_way(grounding, outcome),
         )
     dead = ", dead ends by the heuristic included" if find_heuristic(options.heuristic).relaxed else ""
     states = "1 state was" if outcome.states == 1 else f"{outcome.states} states were"
     return (f"the goal cannot be reached: {states} searched{dead}, and there are no others to reach",)
 
 
-def _in_the_way(grounding: Grounding | None, task: Task, outcome: PackedOutcome) -> tuple[str, ...]:
+def _in_the_way(grounding: Grounding, outcome: PackedOutcome) -> tuple[str, ...]:
     """What keeps the goal out of reach, in the author's words; else the facts that stay out of reach."""
     from pdsketch.task import explain  # needed for few problems
 
-    words: tuple[str, ...] = ()
-    if grounding is not None:
+    if not grounding.solvable:
+        words: tuple[str, ...] = ()
         with suppress(LimitError, MemoryError), current().narrowed(EXPLANATION_SECONDS).running():
             words = explain(grounding)
-    if words:
-        return words
+        return words or (f"{show_atom(UNREACHABLE)} is out of reach",)
+    kept = grounding.small.kept
+    facts = grounding.name([kept[literal >> 1] for literal in outcome.unreached])
     return tuple(
-        f"{'not ' * (literal & 1)}{show_atom(task.facts[literal >> 1])} is out of reach"
-        for literal in outcome.unreached
+        f"{'not ' * (literal & 1)}{show_atom(fact)} is out of reach"
+        for literal, fact in zip(outcome.unreached, facts, strict=True)
     )
 
 
 def _seen(options: PlanOptions, outcome: PackedOutcome) -> str:
-    best = (
-        f"; the lowest h ({options.heuristic}) was {outcome.best_h:g}" if np.isfinite(outcome.best_h) else ""
-    )
+    best = f"; the lowest h ({options.heuristic}) was {outcome.best_h:g}" if isfinite(outcome.best_h) else ""
     states = "1 state was" if outcome.expanded == 1 else f"{outcome.expanded} states were"
     return f"{states} expanded and {outcome.evaluated} evaluated{best}"
 
