@@ -25,7 +25,6 @@ from pdsketch.training.data.recorder import arrays_of
 from pdsketch.training.diagnosis import Evaluation, Report, examine
 from pdsketch.training.options import FitOptions, Options
 from pdsketch.training.progress import FitInterrupted
-from pdsketch.training.starts import rival_warnings
 from pdsketch.training.trainer import Trainer
 from pdsketch.training.training_set import TrainingSet
 
@@ -187,7 +186,7 @@ def _report(trainer: Trainer, status: str, total: float) -> Report:
         train=found.measures,
         held_out=held_out,
         blanks=found.blanks,
-        warnings=(*found.warnings, *rival_warnings(trainer.starts.rivals())),
+        warnings=(*found.warnings, *trainer.starts.unsettled()),
         wrong_steps=found.wrong_steps,
         wrong_goals=found.wrong_goals,
         seconds={**trainer.seconds, "total": total},

@@ -10,7 +10,6 @@ goes on, by the loss of the whole model with the offset there.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, cast, final
 
 import numpy as np
@@ -21,15 +20,12 @@ from pdsketch.lang import BlankCall, walk
 from pdsketch.nets import Offset
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.losses import Losses, real_entries
+from pdsketch.training.optimiser import DECIDED
 from pdsketch.training.time_slice import TimeSlice
 
 MOST_TRIED: Final = 256
 """States of either label that starts are looked for in, and compared by, and differences of successes that
 are looked at: where one pair in 12 counts, 20 are of the relation."""
-
-CHOICES: Final = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
-"""The parts of the steps at which starts are compared: while the rest of the model takes shape, and not when
-there must be time to settle. Set by hand."""
 
 CLEAR: Final = 0.05
 """A start whose loss is greater by less than this (nats) is as good; set by hand."""
@@ -57,15 +53,6 @@ class Start(NamedTuple):
     theta: Tensor
     radius: float
     information: float
-
-
-@final
-class Rival(NamedTuple):
-    """Two places for the offset of a blank that explain the examples alike."""
-
-    blank: str
-    chosen: tuple[float, ...]
-    other: tuple[float, ...]
 
 
 @final
@@ -171,8 +158,10 @@ class Starts:
 
     @staticmethod
     def due(step: int, steps: int) -> bool:
-        """Whether starts are to be compared before this step."""
-        return step in {round(part * steps) for part in CHOICES}
+        """Whether starts are to be compared before this step: while the rest of the model takes shape, and not
+        when there must be time to settle.
+        """
+        return 0 < step <= DECIDED * steps and step % max(1, steps // 10) == 0
 
     @torch.no_grad()
     def choose(self) -> list[Tensor]:
@@ -187,8 +176,8 @@ class Starts:
         return moved
 
     @torch.no_grad()
-    def rivals(self) -> list[Rival]:
-        """The offsets for which another place does as well as the one that was learned."""
+    def unsettled(self) -> tuple[str, ...]:
+        """What the report says of offsets for which another place does as well as the one that was learned."""
         found = []
         for one in (one for one in self._offsets if one.network.modes == 1):
             theta, radius = one.network.theta, float(one.network.gamma.sqrt())
@@ -196,9 +185,13 @@ class Starts:
             for place, loss in zip(one.places, others, strict=True):
                 apart = float((place.theta - theta).norm()) > radius + place.radius
                 if apart and loss < own + CLEAR:
-                    found.append(Rival(one.blank, tuple(theta.tolist()), tuple(place.theta.tolist())))
+                    found.append(
+                        f"the offset of `{one.blank}` is not settled: {_shown(place.theta)} explains the"
+                        f" examples as well as {_shown(theta)}, which was learned; add episodes, or goals that"
+                        " only one of them explains"
+                    )
                     break
-        return found
+        return tuple(found)
 
     def _compared(self, one: _Candidates) -> tuple[float, list[float]]:
         """The loss of the states that judge an offset, where it is and with each of its starts."""
@@ -220,17 +213,8 @@ class Starts:
         return float(self.losses.judgement(current))
 
 
-def rival_warnings(rivals: Iterable[Rival]) -> tuple[str, ...]:
-    """What the report says of offsets without a clear winner."""
-    return tuple(
-        f"the offset of `{one.blank}` is not settled: {_shown(one.other)} explains the examples as well as "
-        f"{_shown(one.chosen)}, which was learned; add episodes, or goals that only one of them explains"
-        for one in rivals
-    )
-
-
-def _shown(vector: Sequence[float]) -> str:
-    return f"[{', '.join(f'{x:.3g}' for x in vector)}]"
+def _shown(vector: Tensor) -> str:
+    return f"[{', '.join(f'{x:.3g}' for x in vector.tolist())}]"
 
 
 def fresh_offsets(model: nn.Module) -> list[Offset]:
