@@ -92,16 +92,12 @@ class Relation(nn.Module):
 
 # -- a set of values
 
-KINDS_COUNTED = 4
-"""How many kinds of elements are counted; set by hand, not swept."""
-
 
 class Pool(nn.Module):
     """Each element goes through one network, with the single arguments beside it; then the maximum.
 
     A maximum means the same for 8 elements and for 14; a sum or a mean does not. What must be counted is
-    counted apart: a few kinds of elements, each a matter of yes or no, so that elements of no such kind do
-    not add up to anything.
+    counted by forms (`forms.CountForm`).
 
     ``spec`` is the type of an element, ``context`` the width of the single arguments' features (0: there are
     none); ``generator`` draws the weights. ``kin`` are the single arguments of the elements' own type: each
@@ -122,8 +118,7 @@ class Pool(nn.Module):
         self.context = linear(context, WIDTH, generator, bias=False) if context else None
         self.middle = linear(WIDTH, WIDTH, generator)
         self.second = linear(WIDTH, WIDTH, generator)
-        self.kinds = linear(WIDTH, KINDS_COUNTED, generator)
-        self.width = WIDTH + KINDS_COUNTED
+        self.width = WIDTH
 
     def elements(self, values: Tensor, singles: Mapping[int, Tensor]) -> Tensor:
         """The features of each element, ``[..., n, *axes]`` → ``[..., n, width]``."""
@@ -145,9 +140,7 @@ class Pool(nn.Module):
             hidden = (hidden.reshape(*leading, WIDTH) + beside).reshape(-1, WIDTH)
         hidden = torch.relu(self.middle(torch.relu(hidden)))
         found = torch.relu(self.second(hidden)).reshape(*leading, WIDTH) * weights.unsqueeze(-1)
-        most = found.amax(-2) if found.shape[-2] else found.sum(-2)
-        kinds = torch.sigmoid(self.kinds(hidden)).reshape(*leading, KINDS_COUNTED) * weights.unsqueeze(-1)
-        return torch.cat([most, kinds.sum(-2)], dim=-1)
+        return found.amax(-2) if found.shape[-2] else found.sum(-2)
 
 
 # -- all arguments
