@@ -125,7 +125,7 @@ def measure(device: str, objects: int, doors: int, walls: int, batch: int, secon
     if batch > len(states):  # a GPU wants more than there is: the same states several times over
         states = np.tile(states, -(-batch // len(states)))
     trainer = Trainer(training, options, states, states[:0])
-    record_statistics(trainer.losses, trainer.sampler, states)
+    record_statistics(trainer.losses, trainer.sampler)
     trainer.synchronise = True
     aim = AIMS.get((device, objects, doors)) if not walls else None
     row = {"device": device, "objects": objects, "doors": doors, "walls": walls}

@@ -137,7 +137,7 @@ class Trainer:
             forget(self.training.model.blanks)
         if not resumed:
             fresh = fresh_offsets(self.model)
-            record_statistics(self.losses, self.sampler, self.train)
+            record_statistics(self.losses, self.sampler)
             self.starts.begin(fresh)
             self.rounds.first = weights_of(self.model)
             self.done = self.rounds.closed()
