@@ -158,8 +158,8 @@ class Starts:
 
     @staticmethod
     def due(step: int, steps: int) -> bool:
-        """Whether starts are to be compared before this step: while the rest of the model takes shape, and not
-        when there must be time to settle.
+        """Whether starts are to be compared before this step: while the rest of the model takes shape, and
+        not when there must be time to settle.
         """
         return 0 < step <= DECIDED * steps and step % max(1, steps // 10) == 0
 
@@ -177,7 +177,7 @@ class Starts:
 
     @torch.no_grad()
     def unsettled(self) -> tuple[str, ...]:
-        """What the report says of offsets for which another place does as well as the one that was learned."""
+        """What the report says of offsets for which another place does as well as the learned one."""
         found = []
         for one in (one for one in self._offsets if one.network.modes == 1):
             theta, radius = one.network.theta, float(one.network.gamma.sqrt())
@@ -187,8 +187,8 @@ class Starts:
                 if apart and loss < own + CLEAR:
                     found.append(
                         f"the offset of `{one.blank}` is not settled: {_shown(place.theta)} explains the"
-                        f" examples as well as {_shown(theta)}, which was learned; add episodes, or goals that"
-                        " only one of them explains"
+                        f" examples as well as {_shown(theta)}, which was learned; add episodes, or goals"
+                        " that only one of them explains"
                     )
                     break
         return tuple(found)
