@@ -25,6 +25,7 @@ from pdsketch.nets import (
     Spec,
     TableForm,
     TreeForm,
+    always,
     can_read,
     plain,
 )
