@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import torch
 from tests.training.models import rooms_model
 from tests.training.rooms import GOALS
 from tests.training.test_fit import lifts
@@ -25,7 +24,7 @@ def test_a_precondition_without_signal_is_told():
     domain, episodes = lifts(executable=False)
     report = pds.fit(pds.Model(domain, seed=0), episodes, steps=3)
     told(report, "precondition of `lift` has no signal", "give `executable`", "derived::light::f")
-    assert not any("never received a gradient" in w for w in report.warnings)
+    assert not any("never-trained" in w for w in report.warnings)
     assert "has no signal" in str(report)
     assert report.as_json()["warnings"] == list(report.warnings)
 
@@ -35,50 +34,6 @@ def test_a_precondition_with_signal_is_measured():
     report = pds.fit(pds.Model(domain, seed=0), episodes, steps=3)
     assert not any("no signal" in w for w in report.warnings)
     assert report.train.preconditions["lift"].count == len(episodes)
-
-
-def test_a_goal_that_was_never_true_is_told(rooms):
-    failing = [e for e in rooms[1] if e.goal == GOALS[2] and not any(e.success)]
-    others = [e for e in rooms[1] if e.goal != GOALS[2]]
-    found = pds.evaluate(rooms_model(rooms[0]), failing + others)
-    told(found, "(in-last rob)", "never true", "derived::in-last::f", "add episodes that reach it")
-
-
-def test_a_goal_that_was_never_true_is_no_hole_where_others_of_its_predicates_were(rooms):
-    episode = next(e for e in rooms[1] if e.goal == GOALS[2] and not any(e.success))
-    both = "(and (in-last rob) (in-last rob))"
-    again = pds.Episode(episode.states, episode.actions, both, episode.success)
-    assert not any(
-        "never true" in w for w in pds.evaluate(rooms_model(rooms[0]), [*rooms[1], again]).warnings
-    )
-
-
-def test_goals_that_are_worse_than_always_false_are_told(rooms):
-    found = pds.evaluate(rooms_model(rooms[0], in_last=torch.ones_like), rooms[1])
-    told(found, "(in-last rob)", "always false")
-
-
-def test_changes_that_are_missed_are_told(rooms):
-    found = pds.evaluate(rooms_model(rooms[0], right=lambda at: at), rooms[1])
-    told(found, "changes of `at` by `right`", "0.000")
-
-
-def test_an_effect_that_never_changed_anything_is_told(rooms):
-    shortened = []
-    for e in rooms[1]:
-        for step, action in enumerate(e.actions):
-            if action[0] == "left" and e.states[step]["at"][0, 0] == 0:
-                states, success = e.states[step : step + 2], e.success[step : step + 2]
-                shortened.append(pds.Episode(states, [action], e.goal, success))
-    found = pds.evaluate(rooms_model(rooms[0]), shortened)
-    told(found, "`left` writes `at`, which never changed")
-    assert found.blanks["action::left::f"].verdict == "never-varied"
-
-
-def test_an_action_that_never_occurs_is_told(rooms):
-    still = [pds.Episode(e.states[:1], [], e.goal, e.success[:1]) for e in rooms[1]]
-    found = pds.evaluate(rooms_model(rooms[0]), still)
-    told(found, "`dye` never occurs")
 
 
 def test_labels_that_contradict_each_other_are_counted(rooms):
@@ -92,7 +47,7 @@ def test_labels_that_contradict_each_other_are_counted(rooms):
 def test_a_blank_that_was_never_trained_is_told(rooms):
     model = rooms_model(rooms[0])
     model.notes["trained"] = [n for n in model.notes["trained"] if "in-last" not in n]
-    told(pds.evaluate(model, rooms[1]), "`derived::in-last::f` never received a gradient")
+    told(pds.evaluate(model, rooms[1]), "never-trained: `derived::in-last::f`")
 
 
 def test_held_out_episodes_that_fare_much_worse_are_told(rooms):
@@ -128,11 +83,22 @@ def test_what_is_not_known_of_blanks_is_one_line_a_kind_and_names_rivals_and_exa
         "d": BlankReport("d", **known, examples=4),
         "e": BlankReport("e", **{**known, "true": 100}),
         "f": BlankReport("f", **known, examples=9),
+        "g": BlankReport("g", **{**known, "true": 0}),
+        "h": BlankReport("h", **{**known, "right": 0.5}),
+        "i": BlankReport("i", **{**known, "boolean": False}, target_changed=False),
+        "j": BlankReport("j", **{**known, "trained": False}),
     }
-    undecided, thin, one_sided = _blanks(SimpleNamespace(model=model), blanks)
+    never, still, one_sided, wrong, undecided, thin = _blanks(SimpleNamespace(model=model), blanks)
     assert undecided.startswith(f"`a` may be `{form}` or `{rival}`; more than one form fits `b`, too: ")
     assert thin.startswith("few examples show a case: 2 of `c`, 4 of `d`: ")
-    assert one_sided.startswith("nothing says when `e` should be false: ")
+    assert one_sided.startswith(
+        "one-sided: `e`, `g` (a Boolean that is true on all inputs of the data, or on none): "
+    )
+    assert [told.partition(" (")[0] for told in (never, still, wrong)] == [
+        "never-trained: `j`",
+        "never-varied: `i`",
+        "ambiguous: `h`",
+    ]
 
 
 def test_the_progress_line_names_the_blanks_not_learned_yet(capsys):

@@ -167,7 +167,21 @@ def test_two_effects_on_what_never_changed_are_found_without_a_step():
     states = [pds.State(domain, {"box": ["x"]}, {"free": True, "sent": [sent]}) for sent in (0, 1)]
     model = pds.Model(domain, seed=0)
     assert pds.fit(model, [pds.Episode(states, [("send", "x")])] * 20, seed=0).steps == 0
-    assert sorted(str(form) for form in model.forms.values()) == ["false", "true", "true"]
+    assert sorted(str(form) for form in model.forms.values()) == ["(free) = 1", "(free) = 1", "true"]
+
+
+def test_what_never_changed_is_left_as_it_is_even_where_it_was_always_false():
+    domain = pds.parse_domain("""
+    (define (domain rooms) (:types room) (:predicates (at ?r - room) (dark ?r - room))
+      (:action go :parameters (?a ?b - room) :precondition (at ?a) :effect (and (not (at ?a)) (at ?b))))
+    """)
+    sketch = pds.sketch_of(domain)
+    states = [pds.State(sketch, {"room": list("xyz")}, {"at": at, "dark": [0, 0, 1]}) for at in np.eye(3)[:2]]
+    model = pds.Model(sketch, seed=0)
+    pds.fit(model, [pds.Episode(states, [("go", "x", "y")])] * 20, seed=0)
+    dark = pds.State(sketch, {"room": list("xyz")}, {"at": [1, 0, 0], "dark": [0, 1, 0]})
+    assert model.step(dark, ("go", "x", "y"))["dark"].tolist() == [0, 1, 0]
+    assert "dark" not in pds.export(model).domain_text.partition(":effect")[2]
 
 
 def test_several_blanks_in_one_precondition_are_settled_by_executions_alone():

@@ -45,7 +45,8 @@ def chosen(monkeypatch):
     first = judgement({GOAL: 2, STEP: 4}, {GOAL: 1, STEP: 1})
     said = {}
     dataset = SimpleNamespace(kinds=np.zeros(4, dtype=np.int64))
-    own = Simplifier(SimpleNamespace(training=SimpleNamespace(dataset=dataset)), np.arange(4), np.arange(0))
+    training = SimpleNamespace(dataset=dataset, domain=SimpleNamespace(actions={}))
+    own = Simplifier(SimpleNamespace(training=training), np.arange(4), np.arange(0))
     slot = own.slots["f"] = Slot(make(FLAG), FLAG)
     monkeypatch.setattr(Simplifier, "judge", lambda self: said.get(slot.inner, first))
     monkeypatch.setattr(simplify, "errors", lambda losses, states: Errors({}))
@@ -155,7 +156,8 @@ WORD = Signature((Input(CODE, type_id="code"),), Spec("bool"))
 def simplifier(**slots: tuple[Signature, object]) -> Simplifier:
     """One whose blanks have forms already."""
     dataset = SimpleNamespace(kinds=np.zeros(4, dtype=np.int64))
-    own = Simplifier(SimpleNamespace(training=SimpleNamespace(dataset=dataset)), np.arange(4), np.arange(0))
+    training = SimpleNamespace(dataset=dataset, domain=SimpleNamespace(actions={}))
+    own = Simplifier(SimpleNamespace(training=training), np.arange(4), np.arange(0))
     for name, (signature, inner) in slots.items():
         own.slots[name] = Slot(inner or make(signature), signature)
     own._asks = dict.fromkeys(slots, ())

@@ -115,6 +115,8 @@ def _word(node: Node) -> str:
 
 def _words(node: Node) -> list[str]:
     """The words of ``(p a b)``, of ``(not (p a b))`` and of ``(= (p a b) 3)``."""
+    if isinstance(node, Group) and (plain := node.words) is not None:
+        return plain
     while isinstance(node, Group) and len(node.items) > 1 and isinstance(node.items[1], Group):
         node = node.items[1]
     return [item.text for item in node.items if isinstance(item, Token)] if isinstance(node, Group) else []

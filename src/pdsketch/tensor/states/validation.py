@@ -316,11 +316,14 @@ def values_of(problem: Problem, universe: Universe) -> dict[str, Any]:
 def _filled(universe: Universe, predicate: Predicate, given: Mapping[tuple[str, ...], Any]) -> Any:
     axes = [universe.members(type_) for type_ in predicate.object_types]
     shape = tuple(map(len, axes))
-    default = False if predicate.type.is_bool else None
-    flat = [given.get(objects, default) for objects in product(*axes)]
+    if predicate.type.is_bool:
+        truths = np.zeros(shape, dtype=np.bool_)
+        for objects, truth in given.items():
+            truths[tuple(names.index(name) for names, name in zip(axes, objects, strict=True))] = truth
+        return truths
+    flat = [given.get(objects) for objects in product(*axes)]
     if None in flat:
-        objects = list(product(*axes))[flat.index(None)]
-        where = " ".join([predicate.name, *objects])
+        where = " ".join([predicate.name, *list(product(*axes))[flat.index(None)]])
         raise error(
             "undefined-value",
             f"`({where})` has no value in the initial state",
@@ -328,6 +331,5 @@ def _filled(universe: Universe, predicate: Predicate, given: Mapping[tuple[str, 
             help=f"add `(= ({where}) …)` to `:init`",
         )
     array = np.array(flat)
-    if not flat and predicate.type.shape is not None:
-        return array.reshape((*shape, *predicate.type.shape))
-    return array.reshape((*shape, *array.shape[1:]))
+    own = array.shape[1:] if flat else predicate.type.shape or ()
+    return array.reshape((*shape, *own))

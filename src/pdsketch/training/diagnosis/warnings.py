@@ -24,7 +24,7 @@ from pdsketch.lang import (
     substitute,
 )
 from pdsketch.tensor import SHOWN
-from pdsketch.training.diagnosis.blanks import REMEDIES, BlankReport, uses_of
+from pdsketch.training.diagnosis.blanks import MEANINGS, REMEDIES, BlankReport, Verdict
 from pdsketch.training.diagnosis.measures import Judged, Measures
 from pdsketch.training.training_set import TrainingSet
 
@@ -33,9 +33,6 @@ _NOTABLE_FALL = 0.05
 
 _LEAST_JUDGED = 20
 """A warning of that is given for no fewer held-out judgements: one alone is then no more than the fall."""
-
-_POOR = 0.5
-"""An effect that gets fewer of its changes right than this was not learned. Set by hand."""
 
 
 def warnings_of(
@@ -64,12 +61,8 @@ def warnings_of(
     )
     return (
         *unsaid,
-        *_unused_actions(training, blanks),
-        *_never_true(training),
         *_contradictions(training),
         *twins,
-        *_poor_goals(measures),
-        *_poor_effects(training, measures),
         *_refused(training, measures),
         *_blanks(training, {name: report for name, report in blanks.items() if name not in told}),
         *_worse_held_out(measures, held_out),
@@ -86,38 +79,6 @@ def _silent(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> dict[st
         if untrained and len(word) and (word < 0).all():
             found[action.name] = untrained
     return found
-
-
-def _unused_actions(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> Iterator[str]:
-    taken = training.dataset.action[training.dataset.action >= 0]
-    used = {training.actions[at].name for at in np.unique(taken)}
-    for action in training.domain.actions:
-        uses = [one for name, one in uses_of(training).items() if blanks[name].learnable]
-        if action not in used and any(action in one.actions for one in uses):
-            yield (
-                f"the action `{action}` never occurs in the data, so what it does was not learned: "
-                "add episodes in which it is taken"
-            )
-
-
-def _never_true(training: TrainingSet) -> Iterator[str]:
-    """Goals that held in no state, and that call a blank which no goal that held calls."""
-    dataset = training.dataset
-    judged = dataset.goal >= 0
-    count = np.bincount(dataset.goal[judged], minlength=len(training.goals))
-    true = np.bincount(dataset.goal[judged], dataset.outcomes[judged], minlength=len(training.goals))
-    calls = [set(training.reads.blanks(goal)) for goal in training.goals]
-    shown = set[str]().union(*(calls[at] for at in np.flatnonzero(true)))
-    never = [at for at in np.flatnonzero((count > 0) & (true == 0)).tolist() if calls[at] - shown]
-    if not never:
-        return
-    first, more = dataset.arrays.goals[never[0]], len(never) - 1
-    what = f"the goal `{first}` was" if not more else f"the goals `{first}` and {more} more were"
-    silent = sorted(set[str]().union(*(calls[at] for at in never)) - shown)
-    yield (
-        f"{what} never true in the data, so nothing says when {_listed(silent)} should be true; "
-        "add episodes that reach it"
-    )
 
 
 def _contradictions(training: TrainingSet) -> Iterator[str]:
@@ -140,38 +101,6 @@ def _contradictions(training: TrainingSet) -> Iterator[str]:
         )
 
 
-def _poor_goals(measures: Measures) -> Iterator[str]:
-    """Kinds of goals on which the model is no better than one that always says no."""
-    for kind in measures.goals:
-        judged = kind.judged
-        if judged.positives and judged.negatives and judged.accuracy < judged.always_false:
-            yield (
-                f"goals like `{kind.formula}` are judged right in {judged.accuracy:.3f} of the states, and "
-                f"always false would be in {judged.always_false:.3f}: look at `worst_goals`; train "
-                "longer, or add episodes that reach them"
-            )
-
-
-def _poor_effects(training: TrainingSet, measures: Measures) -> Iterator[str]:
-    """Effects that are to be learned and never changed anything, or that miss most changes."""
-    learned = {effect for one in uses_of(training).values() for effect in one.values | one.gates}
-    for action, effects in measures.effects.items():
-        for update, found in effects.items():
-            if not found.variables or (action, update) not in learned:
-                continue
-            if not found.changed:
-                yield (
-                    f"`{action}` writes `{update}`, which never changed in its steps: that it changes "
-                    "nothing fits the data; add episodes in which it does"
-                )
-            elif found.right_changed < _POOR:
-                yield (
-                    f"of {found.changed} changes of `{update}` by `{action}`, {found.right_changed:.3f} are "
-                    "predicted right: look at `worst`; the effect may need other inputs, more data or "
-                    "more steps"
-                )
-
-
 def _refused(training: TrainingSet, measures: Measures) -> Iterator[str]:
     """Written preconditions that hold where the world refused."""
     for action in (training.actions[at].name for at in training.refused):
@@ -186,11 +115,13 @@ def _refused(training: TrainingSet, measures: Measures) -> Iterator[str]:
 
 def _blanks(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> Iterator[str]:
     """What is not known of blanks, a line for each kind."""
-    by_verdict: dict[str, list[str]] = defaultdict(list)
+    by_verdict: dict[Verdict, list[str]] = defaultdict(list)
     for name, report in blanks.items():
         by_verdict[report.verdict].append(name)
-    if never := by_verdict["never-trained"]:
-        yield f"{_listed(never)} never received a gradient: {REMEDIES['never-trained']}"
+    plain: tuple[Verdict, ...] = ("never-trained", "never-varied", "one-sided", "collapsed", "ambiguous")
+    for word in plain:
+        if names := by_verdict[word]:
+            yield f"{word}: {_listed(names)} ({MEANINGS[word]}): {REMEDIES[word]}"
     if outside := by_verdict["outside"]:
         name, *others = sorted(outside, key=lambda one: -blanks[one].outside / blanks[one].calls)
         found = blanks[name]
@@ -210,10 +141,6 @@ def _blanks(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> Iterato
         some = ", ".join(f"{blanks[name].examples} of `{name}`" for name in thin[:SHOWN])
         more = f" and few of {len(thin) - SHOWN} more" if len(thin) > SHOWN else ""
         yield f"few examples show a case: {some}{more}: {REMEDIES['thin']}"
-    if true := [name for name in by_verdict["one-sided"] if blanks[name].true]:
-        yield f"nothing says when {_listed(true)} should be false: {REMEDIES['one-sided']}"
-    if flat := by_verdict["collapsed"]:
-        yield f"{_listed(flat)} collapsed and encode everything alike: {REMEDIES['collapsed']}"
 
 
 def _worse_held_out(train: Measures, held_out: Measures | None) -> Iterator[str]:

@@ -79,7 +79,7 @@ def alternatives(
     forms = [*_fitting(own.signature, given, known), *_swapped(own, given.args), *alike]
     for form in sorted(forms, key=lambda one: one.price(known)):
         far = FAR if form.signature.output.prim == "float" else 1e-9
-        if _wrong(form, given) <= far and (said := _said(form, asked)) not in seen:
+        if error_of(form, given) <= far and (said := _said(form, asked)) not in seen:
             seen.add(said)
             found.append(form)
     return found
@@ -136,7 +136,7 @@ def _fitting(signature: Signature, given: Answers, known: Known) -> Iterator[Bla
     yield always(signature, True)
 
 
-def _wrong(form: BlankForm, given: Answers) -> float:
+def error_of(form: BlankForm, given: Answers) -> float:
     """The part of the weight of the answers that a form gets wrong."""
     found, weights = form(*given.args), given.weights.amax(1)
     if form.signature.output.is_categorical:

@@ -20,7 +20,9 @@ from pdsketch.nets import (
     Argument,
     BlankForm,
     BooleanNet,
+    Condition,
     Constant,
+    InputReading,
     Network,
     Spec,
     TableForm,
@@ -35,8 +37,8 @@ from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.answers import Slot, answers, asked
 from pdsketch.training.forms.errors import Errors, errors
 from pdsketch.training.forms.preconditions import VersionSpace, conjunctions, tries_of
-from pdsketch.training.forms.propose import SAMPLED, Answers, Known, propose, rows_of
-from pdsketch.training.forms.rivals import MOST_RIVALS, alternatives, possible, support
+from pdsketch.training.forms.propose import SAMPLED, Answers, Known, all_of, propose, rows_of
+from pdsketch.training.forms.rivals import MOST_RIVALS, alternatives, error_of, possible, support
 from pdsketch.training.losses import Losses
 
 PASSES: Final = 5
@@ -156,20 +158,17 @@ class Simplifier:
     def _closed(self) -> Simplified | None:
         spaces = self._spaces()
         said = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
-        silent, left = [], [name for name in said if name not in spaces]
+        left = [name for name in said if name not in spaces]
         for name in left:
             self._seen[name] = _sampled(said[name].args)
-            proposed = propose(self.slots[name].signature, said[name])
-            best = min(proposed, key=lambda one: (one.error, self._price(name, one.form)), default=None)
+            best = self._kept.get(name)
+            if best is None or error_of(best, said[name]):
+                known, proposed = self._known(name), propose(self.slots[name].signature, said[name])
+                price = [(one.error, self._price(name, one.form, known), one.form) for one in proposed]
+                best = min(price, key=lambda one: one[:2], default=(0.0, 0.0, None))[2]
             if best is None:
-                silent.append(name)
-            else:
-                self.slots[name].inner = best.form
-        for name in silent:  # what it writes never changed: of two such, one writes false and the other true
-            slot = self.slots[name]
-            slot.inner = always(slot.signature, False)
-            if self.judge().total:
-                slot.inner = always(slot.signature, True)
+                return None
+            self.slots[name].inner = best
         now = self.judge()
         if now.total:
             return None
@@ -297,7 +296,8 @@ class Simplifier:
         signature = self.slots[name].signature
         listed = [one.form for one in propose(signature, given, self._known(name)) if one.error <= most]
         alike = [] if signature.output.prim == "bool" else map(copy, self._alike(name))
-        found = [(self._price(name, form), form) for form in (*alike, *listed)]
+        still, known = [self._kept[name]] if name in self._kept else [], self._known(name)
+        found = [(self._price(name, form, known), form) for form in (*still, *alike, *listed)]
         found.sort(key=lambda one: one[0])
         seen: set[bytes] = set()
         kept = []
@@ -319,11 +319,30 @@ class Simplifier:
         read = [dict.fromkeys(p.reads for p in form.parts) for form in forms if isinstance(form, BlankForm)]
         return Counter(one for own in read for one in own if one)
 
-    def _price(self, name: str, form: BlankForm) -> float:
+    @cached_property
+    def _kept(self) -> dict[str, BlankForm]:
+        """Of each truth that effects write and that is read there: the form that leaves it as it is."""
+        found: dict[str, BlankForm] = {}
+        for action in self.losses.training.domain.actions.values():
+            for one in action.effects:
+                call = one.value
+                if isinstance(call, BlankCall) and call.blank in self.slots and one.target in call.args:
+                    signature = self.slots[call.blank].signature
+                    if signature.output == Spec("bool"):
+                        own = InputReading("code", call.args.index(one.target))
+                        found[call.blank] = all_of(signature, [Condition(own, 1.0)])
+        return found
+
+    def _price(self, name: str, form: BlankForm, known: Known | None = None) -> float:
         """What a form costs in this sketch, and of a truth also what it is true of. Functions are used again;
-        two truths seldom mean the same, and share nothing then.
+        two truths seldom mean the same, and share nothing then. That nothing changes costs nothing.
+
+        ``known``: what the forms of others read, where that was asked for before.
         """
-        shared, seen = form.price(self._known(name)), self._seen.get(name)
+        if form is self._kept.get(name):
+            return 0.0
+        shared = form.price(self._known(name) if known is None else known)
+        seen = self._seen.get(name)
         if form.signature.output.prim != "bool":
             return NAME_COST if form.reads and str(form) in map(str, self._alike(name)) else shared
         if not seen:
@@ -415,27 +434,31 @@ class Simplifier:
 
         ``now``: the errors of the model; None: it has none, and each answer is right or wrong by itself.
         """
-        slot, found = self.slots[name], list[BlankForm]()
+        slot = self.slots[name]
         kept = slot.inner
         if not isinstance(kept, BlankForm) or not kept.signature.inputs or name not in self._seen:
             return ()
-        dearest, asked_ = self._cost(name) + MOST_DEARER, possible(kept.signature, self._seen[name])
-        forms = alternatives(kept, given, asked_, self._known(name), self._alike(name))
-        rivals = sorted(
-            [form for form in forms if self._price(name, form) <= dearest],
-            key=lambda form: self._price(name, form),
+        asked_, known = possible(kept.signature, self._seen[name]), self._known(name)
+        own = self._price(name, kept, known)
+        forms = alternatives(kept, given, asked_, known, self._alike(name))
+        priced = sorted(
+            [
+                (price, form)
+                for form in forms
+                if (price := self._price(name, form, known)) <= own + MOST_DEARER
+            ],
+            key=lambda one: one[0],
         )
         if kept.signature.output == Spec("bool"):  # both ends first: what is true most seldom, and most often
-            rivals.sort(key=lambda form: float((form(*asked_) > 0.5).float().mean()))
-            rivals = [*rivals[:1], *rivals[:0:-1]]
-        for form in rivals[: 2 * MOST_RIVALS]:
+            priced.sort(key=lambda one: float((one[1](*asked_) > 0.5).float().mean()))
+            priced = [*priced[:1], *priced[:0:-1]]
+        found = [(own, kept)]
+        for price, form in priced[: 2 * MOST_RIVALS]:
             slot.inner = form
-            if len(found) < MOST_RIVALS and (now is None or self.judge().within(now)):
-                found.append(form)
-        slot.inner = min([kept, *found], key=lambda form: self._price(name, form))
-        dearest = self._cost(name) + MOST_DEARER
-        others = [form for form in [kept, *found] if form is not slot.inner]
-        return tuple(form for form in others if self._price(name, form) <= dearest)
+            if len(found) <= MOST_RIVALS and (now is None or self.judge().within(now)):
+                found.append((price, form))
+        least, slot.inner = min(found, key=lambda one: one[0])
+        return tuple(f for price, f in found if f is not slot.inner and price <= least + MOST_DEARER)
 
     def _kin(self, name: str) -> dict[str, BlankForm]:
         """The forms of like blanks: those that are asked the same."""
