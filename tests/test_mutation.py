@@ -160,6 +160,8 @@ def test_what_nobody_could_notice_is_not_drawn():
     (one,) = of_python("def f(a, b):\n    return np.minimum(max(a, b), g(b, a))\n")
     swapped = [change.new for change in one.changes if change.kind == "swapped arguments"]
     assert swapped == ["a, b"]
+    (one,) = of_python("def f(a):\n    return zip(zeros(a, device=where(1)), strict=True)\n")
+    assert not one.changes
     (one,) = of_cpp("void f() {\n  queue.reserve(1);\n  queue.push(1);\n}\n")
     assert {change.new for change in one.changes} == {"2", ";"}
     assert len(one.changes) == 2

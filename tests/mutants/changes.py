@@ -38,6 +38,10 @@ SYMMETRIC = ("min", "max", "minimum", "maximum", "logical_and", "logical_or", "i
 """Functions of two arguments that may change places: nobody could notice."""
 
 
+UNNOTICED = ("strict", "device")
+"""Arguments by name: of `zip`, an assertion; and where a tensor is, which without a GPU is one place."""
+
+
 @dataclass(frozen=True)
 class Change:
     """The text from ``start`` to ``end`` becomes ``new``."""
@@ -189,12 +193,12 @@ class _Python(ast.NodeVisitor):
             (_, start), (_, end) = map(self._span, node.args[-2:])
             self.found.append(Change("argument", start, end, ""))
         for keyword in node.keywords:
-            if keyword.arg == "strict":  # of `zip`: an assertion
-                continue
-            start, end = self._span(keyword)
-            after = re.compile(r"\s*,\s*").match(self.text, end)
-            self.found.append(Change("argument", start, after.end() if after else end, ""))
-        self.generic_visit(node)
+            if keyword.arg not in UNNOTICED:
+                start, end = self._span(keyword)
+                after = re.compile(r"\s*,\s*").match(self.text, end)
+                self.found.append(Change("argument", start, after.end() if after else end, ""))
+        for part in (node.func, *node.args, *(k for k in node.keywords if k.arg not in UNNOTICED)):
+            self.visit(part)
 
     def _one_less(self, node: ast.Call, name: str) -> str:
         return f"({self._text(node.args[-1] if name == 'range' else node)} - 1)"
