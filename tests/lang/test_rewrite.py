@@ -12,7 +12,7 @@ from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.rewrite import conjuncts, lift_objects, map_children, rename_bound, substitute, unfold_all
 from pdsketch.lang.semantics import StaticContext, holds
 from pdsketch.lang.terms import Apply, Logic, Object, Quantified, Variable, free_variables, walk
-from pdsketch.tensor.states.arguments import bind
+from pdsketch.tensor.model import bind
 
 
 @given(sketch())

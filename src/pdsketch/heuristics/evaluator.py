@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import final
 
 from pdsketch import core
 from pdsketch.budget import current
@@ -10,16 +10,9 @@ from pdsketch.core import Bools, Floats, Ints, Task
 from pdsketch.heuristics.registry import find_heuristic
 
 
-class Evaluator(Protocol):
-    """A heuristic of a task, for any states of it."""
-
-    def values(self, states: Bools) -> Floats:
-        """The value of each state, ``[state, fact]``; infinite where even the relaxed task has no plan."""
-
-
 @final
 class EngineEvaluator:
-    """An `Evaluator` in the engine, one state after the other.
+    """A heuristic of a task in the engine, for any states of it, one after the other.
 
     >>> EngineEvaluator(task, "ff").values(states)      # states: Bools[batch, facts]
     array([3., 0., inf])

@@ -25,15 +25,15 @@ from typing import Any, Final, final
 import torch
 
 from pdsketch.abstract import is_guessed
-from pdsketch.budget import MEGABYTE, Budget, LimitError
+from pdsketch.budget import MEGABYTE, UNLIMITED, Budget, LimitError, current, taken
 from pdsketch.lang import Error, Expr, dataclass, error
 from pdsketch.search.latent.engine import LatentOutcome
 from pdsketch.search.latent.instances import TOO_MANY
-from pdsketch.search.latent.limits import LIMITS, budget_of, status_of
+from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.margin import CRISP_TRUTH
 from pdsketch.search.latent.reasons import ending
 from pdsketch.search.latent.stage import search_in_model
-from pdsketch.search.options import options_for
+from pdsketch.search.options import PlanOptions, options_for
 from pdsketch.search.problems import Allowed, Problems
 from pdsketch.search.result import Result, StageReport
 from pdsketch.search.rules import search_by_rules, search_by_sure_rules
@@ -190,7 +190,7 @@ def plan_models(
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")
     started = time.monotonic()
     options = options_for(model.domain, given)
-    with budget_of(model, options).running() as budget:
+    with _budget(model, options).running() as budget:
         listed = checked_states(model, states)
         if not listed:
             return []
@@ -210,6 +210,14 @@ def plan_models(
                     if result.solved or level == CRISP_TRUTH:
                         found[i] = _lowered(result, asked, level)
             return [found[i] for i in range(len(listed))]
+
+
+def _budget(model: Model, options: PlanOptions) -> Budget:
+    """The budget of a call; where the model is on a GPU, its memory counts, too."""
+    outer, device = current(), model.device
+    if outer is UNLIMITED and device.type == "cuda":
+        outer = Budget(meter=lambda: taken() + torch.cuda.memory_allocated(device), device="cuda")
+    return options.budget(outer)
 
 
 def _planned(problems: Problems) -> list[Result]:

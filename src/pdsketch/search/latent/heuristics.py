@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, final
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pdsketch.abstract import Abstraction, Compile, FactReader, object_places
 from pdsketch.core import Bools, Floats
-from pdsketch.heuristics import EngineEvaluator, Evaluator
+from pdsketch.heuristics import EngineEvaluator
 from pdsketch.lang import Expr
 from pdsketch.search.latent.instances import Candidates, costs_of
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
@@ -99,8 +99,7 @@ class AbstractionHeuristic:
 
     Compiled by ``compile_goal`` once for each goal and set of objects of the problems in ``searched``
     (``of_state``: once for each root, too). To evaluate a batch, the facts of all states are read together;
-    then one call for each compiled task evaluates its states, by the ``heuristic`` of this name, which
-    ``evaluator`` makes for the task.
+    then one call for each compiled task evaluates its states, by the ``heuristic`` of this name.
     """
 
     def __init__(
@@ -108,19 +107,19 @@ class AbstractionHeuristic:
         searched: Searched,
         compile_goal: Compile,
         heuristic: str,
-        evaluator: Callable[..., Evaluator] = EngineEvaluator,
         *,
         of_state: bool = False,
     ) -> None:
         self._model = searched.model
-        self._evaluator = evaluator
         self.abstractions = _compiled(searched, compile_goal, of_state)
         self.infinity_is_proof = all(a.infinity_is_proof for a in self.abstractions)
         # Problems that differ in the names of their objects alone share a task, and its evaluator.
         shared = {id(a.task): a for a in self.abstractions}
         numbers = {task: i for i, task in enumerate(shared)}
         self._task_of = np.array([numbers[id(a.task)] for a in self.abstractions], dtype=np.int64)
-        self._shared = [(a, evaluator(a.task, heuristic, per_effect=a.per_effect)) for a in shared.values()]
+        self._shared = [
+            (a, EngineEvaluator(a.task, heuristic, per_effect=a.per_effect)) for a in shared.values()
+        ]
         self.reader = FactReader(searched.model, self.abstractions, searched.universes)
 
     def values(self, batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:
@@ -150,7 +149,7 @@ class AbstractionHeuristic:
         abstraction = self.abstractions[problem]
         doubted = _doubted(self._model, abstraction, batch)
         state = self._state(batch, problem)
-        evaluator = self._evaluator(abstraction.task, "max")
+        evaluator = EngineEvaluator(abstraction.task, "max")
 
         def reachable(blanks: Sequence[str]) -> bool:
             facts = sorted({fact for blank in blanks for fact in doubted[blank]})

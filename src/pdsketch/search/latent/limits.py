@@ -1,25 +1,13 @@
-"""What a call may take, and what ends it for want of time or memory, whoever noticed it."""
+"""What ends a call for want of time or memory, whoever noticed it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import torch
-
-from pdsketch.budget import UNLIMITED, Budget, LimitError, OutOfMemoryError, current, taken
-from pdsketch.search.options import PlanOptions
+from pdsketch.budget import LimitError, OutOfMemoryError
 from pdsketch.search.result import Status
-from pdsketch.tensor import Model, out_of_memory
-
-
-def budget_of(model: Model, options: PlanOptions) -> Budget:
-    """The budget of a call; where the model is on a GPU, its memory counts, too."""
-    outer, device = current(), model.device
-    if outer is UNLIMITED and device.type == "cuda":
-        outer = Budget(meter=lambda: taken() + torch.cuda.memory_allocated(device), device="cuda")
-    return options.budget(outer)
-
+from pdsketch.tensor import out_of_memory
 
 LIMITS = (LimitError, MemoryError, RuntimeError)
 """The errors among which those of limits are; `status_of` tells them from the others."""
