@@ -63,7 +63,7 @@ def test_data_on_a_full_disk_is_one_diagnostic(tmp_path, capsys):
 
 def test_demonstrations_are_interrupted_in_a_library_that_catches_everything(tmp_path):
     words = ["data", "babyai", "--episodes", "3", "-o", str(tmp_path / "data")]
-    said = pressed("deaf", "pdsketch.act.registry:make_world", words)
+    said = pressed("deaf", "pdsketch.act.world:make_world", words)
     assert said["kept"] == "nothing is kept"
     assert not (tmp_path / "data").exists()
 

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from pdsketch.budget import current
 from pdsketch.lang import Step
-from pdsketch.search.latent.frontier import Frontier, grown
+from pdsketch.search.latent.frontier import Frontier, counted, grown
 from pdsketch.search.latent.heuristics import Order, StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.margin import GoalTest
@@ -149,8 +149,8 @@ class BestFirstSearch:
         n = space.roots.size
         self.frontier = Frontier(n, device=space.device)
         self.expanded = np.zeros(n, dtype=np.int64)
-        self.evaluated = np.zeros(n, dtype=np.int64)
-        self.generated = np.zeros(n, dtype=np.int64)
+        self.evaluated = torch.zeros(n, dtype=torch.int64, device=space.device)
+        self.generated = torch.zeros_like(self.evaluated)
         self.goal = np.full(n, -1, dtype=np.int64)
         self.goal_cost = np.full(n, np.inf)
         self.best = np.full(n, -1, dtype=np.int64)
@@ -180,7 +180,10 @@ class BestFirstSearch:
             if status is None:
                 raise
             self._stop(self._active(), status, "time" if status == "out-of-time" else "memory")
-        return [self._outcome(p) for p in range(len(self._status))]
+        evaluated, generated = self.evaluated.tolist(), self.generated.tolist()
+        return [
+            self._outcome(*each) for each in zip(range(len(evaluated)), evaluated, generated, strict=True)
+        ]
 
     def _search(self) -> None:
         started = told = time.monotonic()
@@ -246,7 +249,7 @@ class BestFirstSearch:
         if self.options.max_expansions is not None:
             room = np.minimum(room, self.options.max_expansions - self.expanded[active])
         nodes = self.frontier.pop(self._on_device(active), self._on_device(room))
-        counts = self._counted(self.frontier.problem[nodes])
+        counts: Ints = counted(self.frontier.problem[nodes], len(self.goal)).cpu().numpy()
         self.expanded += counts
         for problem in active[counts[active] == 0]:
             self._exhausted(int(problem))
@@ -261,11 +264,6 @@ class BestFirstSearch:
 
     def _on_device(self, values: Ints | Floats) -> Tensor:
         return torch.from_numpy(values).to(self.space.device)
-
-    def _counted(self, owners: Tensor) -> Ints:
-        """How often each problem is among the owners of nodes."""
-        counts: Ints = torch.bincount(owners, minlength=len(self.goal)).cpu().numpy()
-        return counts
 
     def _widen(self, active: Ints) -> None:
         """Set how many nodes of each problem are expanded together."""
@@ -320,7 +318,7 @@ class BestFirstSearch:
         """Open those successors of nodes, whose states are ``batch``, that are new or cheaper than before."""
         parent = nodes[torch.cat([part.parent for part in made])]
         problems = self.space.problems(parent)
-        self.generated += self._counted(problems)
+        self.generated += counted(problems, len(self.goal))
         cost = self.frontier.g[parent] + torch.cat([part.cost for part in made])
         shares = torch.cat([part.shares for part in made])
         # Before heuristics are asked: most successors were met before, and an estimate is what costs.
@@ -354,7 +352,7 @@ class BestFirstSearch:
         states = self.space.states(tables, problems, self._reads)
         goals: Bools = self.goal_test.truth(states, problems).cpu().numpy()
         h = self.order.heuristic.values(states, problems, goals)
-        self.evaluated += self._counted(problems)
+        self.evaluated += counted(problems, len(self.goal))
         first = self.frontier.n
         if first and self.order.heuristic.infinity_is_proof and (dead := np.isinf(h)).any():
             gone = torch.from_numpy(dead).to(self.space.device)
@@ -412,14 +410,14 @@ class BestFirstSearch:
             self._status[problem] = "solved" if self.goal[problem] >= 0 else status
             self._limit[problem] = limit
 
-    def _outcome(self, problem: int) -> LatentOutcome:
+    def _outcome(self, problem: int, evaluated: int, generated: int) -> LatentOutcome:
         status = self._status[problem]
         assert status is not None
         return LatentOutcome(
             status=status,
             expanded=int(self.expanded[problem]),
-            evaluated=int(self.evaluated[problem]),
-            generated=int(self.generated[problem]),
+            evaluated=evaluated,
+            generated=generated,
             best_h=float(self.best_h[problem]),
             node=int(self.goal[problem]) if status == "solved" else -1,
             best=int(self.best[problem]),

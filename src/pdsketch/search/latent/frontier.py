@@ -62,6 +62,11 @@ def row_bytes(*tensors: Tensor) -> int:
     return sum(tensor.element_size() * prod(tensor.shape[1:]) for tensor in tensors)
 
 
+def counted(owners: Tensor, n: int) -> Tensor:
+    """How often each of the first ``n`` numbers is there; unlike `torch.bincount`, it waits for no GPU."""
+    return owners.new_zeros(n).scatter_add_(0, owners, torch.ones_like(owners))
+
+
 # The closed table of many searches: from 128-bit fingerprints to the best cost at which each was reached.
 #
 # A hash table with open addressing, in tensors: all states of a batch are looked up at once, and move on
@@ -119,13 +124,15 @@ class ClosedTable:
             free = found == _FREE
             own = prints[waiting]
             same = (self._prints[found.clamp(min=0)] == own).all(1) & ~free
-            entry[waiting[same]] = found[same]
-            winners = self._claimed(slot[free], waiting[free])
+            hit, empty = same.nonzero().squeeze(1), free.nonzero().squeeze(1)
+            entry[waiting[hit]] = found[hit]
+            slots = slot[empty]
+            winners = self._claimed(slots, waiting[empty])
             numbers = torch.arange(self.size, self.size + len(winners), device=prints.device)
             entry[winners] = numbers
             self._prints[numbers] = prints[winners]
             self.best_g[numbers] = torch.inf
-            self._table[slot[free]] = entry[-self._table[slot[free]] - 2]
+            self._table[slots] = entry[-self._table[slots] - 2]
             self.size += len(winners)
             # Who did not get a free slot looks into it again: it may hold the same state now.
             left = (entry[waiting] == _FREE).nonzero().squeeze(1)
@@ -230,7 +237,7 @@ class OpenList:
         if end > len(self._nodes):
             self._nodes = grown(self._nodes, capacity(len(self._nodes), end, 8, nodes.device))
         self._nodes[start:end] = nodes
-        counts = torch.bincount(problem[nodes], minlength=self._at.shape[1])
+        counts = counted(problem[nodes], self._at.shape[1])
         ends = start + counts.cumsum(0)
         self._sizes[first:] = [len(nodes)]
         self._at = torch.cat([self._at[:first], (ends - counts).unsqueeze(0)])
@@ -247,7 +254,7 @@ class OpenList:
             row, best = self._best(who, left, min(width, most))
             rows.append(row)
             nodes.append(best)
-            left -= torch.bincount(row, minlength=len(who))
+            left -= counted(row, len(who))
         if len(rows) == 2:
             return nodes[1]
         return torch.cat(nodes)[torch.cat(rows).sort(stable=True).indices]

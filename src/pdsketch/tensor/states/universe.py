@@ -21,8 +21,8 @@ from pdsketch.lang import (
     parse_goal,
 )
 
-_MOST_FORMULAS = 1024
-"""How many formulas a universe keeps; one that is asked for ever new ones starts again then."""
+_KEPT = 1024
+"""How many formulas a universe keeps, and how many layouts are found again; then all begins anew."""
 
 _KNOWN: WeakValueDictionary[tuple[int, tuple[tuple[str, ObjectType], ...]], Universe] = WeakValueDictionary()
 
@@ -72,7 +72,7 @@ class Universe:
         """A formula over these objects, read and checked once. Raises `Error` if it does not fit them."""
         found = self._formulas.get(text)
         if found is None:
-            if len(self._formulas) >= _MOST_FORMULAS:
+            if len(self._formulas) >= _KEPT:
                 self._formulas.clear()
             found = self._formulas[text] = parse_goal(text, self.domain, self.types)
         return found
@@ -260,8 +260,6 @@ def layout_of(universes: tuple[Universe, ...], device: torch.device) -> ObjectLa
 
 
 _RECENT: dict[Any, ObjectLayout] = {}
-_MOST_RECENT = 256
-"""Layouts that are kept, to be found again by later batches."""
 
 
 def layout_for(domain: Domain, objects: Mapping[str, Sequence[str]]) -> ObjectLayout:
@@ -276,7 +274,7 @@ def layout_for(domain: Domain, objects: Mapping[str, Sequence[str]]) -> ObjectLa
         return _layout(domain, objects)
     if found is None:
         found = _layout(domain, objects)
-        if len(_RECENT) >= _MOST_RECENT:
+        if len(_RECENT) >= _KEPT:
             _RECENT.clear()
         _RECENT[tuple(key)] = found  # which holds the domain, so that its id stays its own
     return found
