@@ -8,7 +8,7 @@ import pytest
 from tests.act.onpolicy.lamps import SKETCH, Lamps
 
 import pdsketch as pds
-from pdsketch.act import registry
+from pdsketch.act import world as registry
 from pdsketch.cli.main import main
 from pdsketch.search.heuristics import find_model_heuristic
 

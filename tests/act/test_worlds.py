@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import pdsketch as pds
-from pdsketch.act import registry
+from pdsketch.act import world as registry
 from pdsketch.extras import WORLDS, offered
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pdsketch as pds
-from pdsketch.act import registry
+from pdsketch.act import world as registry
 from pdsketch.cli.main import main
 
 SHELF = """

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.act.onpolicy.lamps import SKETCH, Lamps
 
-from pdsketch.act import registry
+from pdsketch.act import world as registry
 from pdsketch.cli.main import main
 from pdsketch.lang.load import parse_domain
 from pdsketch.tensor.store import load_model

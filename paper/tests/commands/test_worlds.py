@@ -5,7 +5,7 @@ import json
 import pytest
 
 import pdsketch as pds
-from pdsketch.act import registry
+from pdsketch.act import world as registry
 from pdsketch.cli.main import main
 from pdsketch.training.data.files import load_episodes
 from pdsketch_paper.babyai.observation import load_sketch

@@ -45,7 +45,7 @@ def _growth(work, warm: int, then: int) -> float:
 def keeps_little(monkeypatch):
     """What is kept of goals is full after some dozens of them."""
     monkeypatch.setattr("pdsketch.tensor.compile.lower.MOST_NODES", 60)
-    monkeypatch.setattr("pdsketch.tensor.states.universe._MOST_FORMULAS", 20)
+    monkeypatch.setattr("pdsketch.tensor.states.universe._KEPT", 20)
     monkeypatch.setattr("pdsketch.task.template.KEPT", 8)
     monkeypatch.setattr("pdsketch.abstract.andor.compile.KEPT_GOALS", 8)
 

@@ -180,10 +180,8 @@ class BestFirstSearch:
             if status is None:
                 raise
             self._stop(self._active(), status, "time" if status == "out-of-time" else "memory")
-        evaluated, generated = self.evaluated.tolist(), self.generated.tolist()
-        return [
-            self._outcome(*each) for each in zip(range(len(evaluated)), evaluated, generated, strict=True)
-        ]
+        counts = zip(self.evaluated.tolist(), self.generated.tolist(), strict=True)
+        return [self._outcome(problem, *own) for problem, own in enumerate(counts)]
 
     def _search(self) -> None:
         started = told = time.monotonic()
