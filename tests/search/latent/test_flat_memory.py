@@ -47,7 +47,7 @@ def keeps_little(monkeypatch):
     monkeypatch.setattr("pdsketch.tensor.compile.lower.MOST_NODES", 60)
     monkeypatch.setattr("pdsketch.tensor.states.universe._KEPT", 20)
     monkeypatch.setattr("pdsketch.task.template.KEPT", 8)
-    monkeypatch.setattr("pdsketch.abstract.andor.compile.KEPT_GOALS", 8)
+    monkeypatch.setattr("pdsketch.abstract.andor.compile.KEPT", 8)
 
 
 @pytest.mark.usefixtures("keeps_little")
