@@ -96,6 +96,7 @@ class Desk:
         self.has_engine = number % 3 == 0
         self._warm: subprocess.Popen[bytes] | None = None
         self._running = 0
+        self._changes = 0
         self.folder.mkdir(parents=True, exist_ok=True)
         self.sources = [self.folder / name for name in SOURCES]
         for name in (*SOURCES, "core", "build", "built"):
@@ -139,8 +140,9 @@ class Desk:
             self._make_ready_to_build()
         path.write_text(mutant.changed(text), encoding="utf-8")
         if is_python:
-            # Byte code is taken for that of a file by its time: of another time, it is not.
-            os.utime(path, (made - 1000, made - 1000))
+            # Byte code is taken for that of a file by its time, so each change has one of its own.
+            self._changes += 1
+            os.utime(path, (made - self._changes, made - self._changes))
         try:
             yield is_python or self._builds()
         finally:
@@ -173,8 +175,8 @@ class Desk:
         return {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, (self.folder / "alone", *self.sources, *_paths()))),
-            # The byte code of a changed file must not outlive the change.
-            "PYTHONDONTWRITEBYTECODE": "1",
+            # Also that of tests, whose assertions pytest rewrites: most of them are asked again and again.
+            "PYTHONDONTWRITEBYTECODE": "",
             "OMP_NUM_THREADS": "1",
         }
 
@@ -524,7 +526,7 @@ def recorded(jobs: int, within: Iterable[str]) -> None:
     print(f"{len(files)} files of tests are run once, to see which functions they call ...", flush=True)
     spread = ["-n", str(jobs), "--dist", "loadfile", "--no-loadscope-reorder", "-p", "no:randomly"]
     words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.touched", *spread, *files]
-    subprocess.run(words, cwd=ROOT, check=False)
+    subprocess.run(words, cwd=ROOT, env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""}, check=False)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,28 @@ CYCLE = """(define (domain paths) (:predicates (edge ?x ?y) (shut ?x))
     :effect (and (shut ?x) (when (near ?y) (not (shut ?y))))))"""
 
 
+EVERYTHING = """(define (domain everything) (:types item - object cup - item)
+  (:constants best - cup)
+  (:predicates (spot [return_type=vector[float32, 2]] ?i - item) (kind [return_type=int64[choices=4]] ?i - item)
+    (seen ?i - item) (twice [return_type=float32] ?v - float32) (done))
+  (:functions (price ?i - item) - number (total-cost) - number)
+  (:derived (crowded ?i - item) (??f (spot ?i) (foreach (?o - item) (when (seen ?o) (spot ?o)))))
+  (:derived (lonely ?i - item) (??g (when (not (= ?i best)) (spot ?i))))
+  (:derived (dear) (exists (?c - cup) (and (> (price ?c) 2.5) (<= (twice (price ?c)) (+ 1 (price best)))
+    (or (= (kind ?c) 3) (crowded ?c)))))
+  (:action paint :parameters (?i - item ?k - int64[choices=4])
+    :precondition (and (not (done)) (forall (?o - item) (imply (seen ?o) (lonely ?o))))
+    :effect (and (kind::assign ?i ?k) (when (dear) (done)) (increase (total-cost) (price ?i))
+      (forall (?o - item) (when (crowded ?o) (not (seen ?o)))))))"""
+
+
+def test_pictures_of_every_kind_of_node_are_as_written():
+    domain = parse_domain(EVERYTHING)
+    for name in ("crowded", "lonely", "dear", "paint"):
+        is_written(f"pictures/everything-{name}.dot", to_dot(graph_of(domain, name)))
+    is_written("pictures/everything.svg", to_svg(graph_of(domain)))
+
+
 @pytest.mark.parametrize("name", ["kitchen/domain.pdsketch", "delivery/domain.pddl"])
 def test_pictures_of_the_examples_are_as_written(name):
     domain = load_domain(ROOT / "examples" / name)
