@@ -180,10 +180,6 @@ class ClosedTable:
 # merged with it (O'Neil et al., 1996: log-structured merge trees). The best nodes of a problem are among the
 # next few of each run. What was opened for nothing, since it was reached more cheaply, is passed over.
 
-_RATIO: Final = 3
-"""Runs are merged with those behind them that are this many times as large together: of equal ones, four at a
-time. Set by hand."""
-
 _AHEAD: Final = 16
 """How many nodes of each run are looked at together to find the first that is open; set by hand."""
 
@@ -225,7 +221,7 @@ class OpenList:
         if not len(nodes):
             return
         first, merged = len(self._sizes), len(nodes)
-        while first and _RATIO * self._sizes[first - 1] <= merged:
+        while first and self._sizes[first - 1] <= merged:
             first -= 1
             merged += self._sizes[first]
         start = sum(self._sizes[:first])
