@@ -123,3 +123,19 @@ def test_the_codes_that_an_encoder_uses_are_counted(used, verdict):
     assert found.blanks["derived::code::f"].verdict == verdict
     assert f"{used} of 8 codes used" in str(found)
     assert any("collapsed" in warning for warning in found.warnings) is (used == 1)
+
+
+@pytest.mark.parametrize(("again", "verdict"), [(0, "thin"), (8, "learned")])
+def test_what_becomes_of_a_value_that_was_made_must_be_shown(again, verdict):
+    domain = pds.parse_domain("""
+    (define (domain doors) (:types door) (:predicates (state [return_type=int64[choices=3]] ?d - door))
+      (:action toggle :parameters (?d - door) :effect (state::assign ?d (??f (state ?d)))))
+    """)
+    # Closed doors (1) are opened (0), locked ones (2) stay, and open ones, if any are tried, are closed.
+    pairs = [(1, 0), (2, 2)] * 20 + [(0, 1)] * again
+    episodes = [
+        pds.Episode([pds.State(domain, {"door": ["d"]}, {"state": [one]}) for one in pair], [("toggle", "d")])
+        for pair in pairs
+    ]
+    report = pds.fit(pds.Model(domain, seed=0), episodes, steps=300, seed=0)
+    assert report.blanks["action::toggle::f"].verdict == verdict

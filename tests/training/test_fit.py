@@ -201,7 +201,7 @@ def test_a_type_without_objects_can_be_learned_about():
             actions.append(("right", "rob"))
         made.append(pds.Episode(states, actions[:-1], "(in-last rob)", [0, 0, int(rng.integers(1, 2))]))
     report = pds.fit(pds.Model(domain, seed=0), made, steps=2)
-    assert report.train.transitions["shut"].variables == 0
+    assert report.train.effects["right"]["shut"].variables == 0
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ Verdict = Literal[
 
 MEANINGS: Final[Mapping[Verdict, str]] = {
     "learned": "decided on the data, and whatever depends on it is right",
-    "thin": "right, on fewer than 5 examples of a case that its form tells apart",
+    "thin": "right, on fewer than 5 examples of a case that its form tells apart, or of values it made",
     "given": "a function of yours, with nothing to learn",
     "one-sided": "a Boolean that is true on all inputs of the data, or on none",
     "undecided": "on over 5 % of inputs a truth from 0.1 to 0.9, or forms that fit the data disagree",
@@ -85,11 +85,6 @@ class Uses:
     goals: set[int] = field(default_factory=set)
     preconditions: set[str] = field(default_factory=set)
     encodes: str | None = None
-
-    @property
-    def actions(self) -> set[str]:
-        """The actions in which it is used."""
-        return {action for action, _ in self.values | self.gates} | self.preconditions
 
 
 def uses_of(training: TrainingSet) -> dict[str, Uses]:

@@ -137,16 +137,6 @@ class TransitionErrors:
         """The part of the unchanged variables that was predicted right."""
         return 1.0 - (self.wrong - self.wrong_changed) / max(1, self.variables - self.changed)
 
-    @property
-    def accuracy(self) -> float:
-        """The part of all variables that was predicted right."""
-        return 1.0 - self.wrong / max(1, self.variables)
-
-    @property
-    def no_change(self) -> float:
-        """What a model would score that predicts no change."""
-        return 1.0 - self.changed / max(1, self.variables)
-
     def as_json(self) -> dict[str, Any]:
         """Counts and rates."""
         return {
@@ -154,7 +144,6 @@ class TransitionErrors:
             "distance": self.distance / max(1, self.variables),
             "right_changed": self.right_changed,
             "right_unchanged": self.right_unchanged,
-            "no_change": self.no_change,
         }
 
 
@@ -177,7 +166,6 @@ class Measures:
     steps: int
     steps_right: int
     steps_still: int
-    predicates: tuple[str, ...] = ()
     by_goal: Array = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64), repr=False)
 
     @property
@@ -200,15 +188,6 @@ class Measures:
         """The part of all steps that a model would predict right that predicts no change."""
         return self.steps_still / self.steps if self.steps else 1.0
 
-    @property
-    def transitions(self) -> dict[str, TransitionErrors]:
-        """The errors by predicate, over all actions."""
-        found = {name: TransitionErrors() for name in self.predicates}
-        for effects in self.effects.values():
-            for name, errors in effects.items():
-                found[name].add(errors)
-        return found
-
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
         return {
@@ -218,7 +197,6 @@ class Measures:
             "no_change": self.no_change,
             "steps": self.steps,
             "goals": [kind.as_json() for kind in self.goals],
-            "transitions": {name: found.as_json() for name, found in self.transitions.items()},
             "effects": {
                 action: {name: found.as_json() for name, found in effects.items()}
                 for action, effects in self.effects.items()
@@ -441,7 +419,6 @@ class _Tally:
             steps=self.steps,
             steps_right=self.right,
             steps_still=self.still,
-            predicates=tuple(p.name for p in self.training.domain.state_predicates),
             by_goal=self.by_goal,
         )
 

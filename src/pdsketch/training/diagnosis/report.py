@@ -89,24 +89,13 @@ def effect_table(measures: Measures) -> Table:
             str(found.changed),
             _rate(found.right_changed) if found.changed else "–",
             _rate(found.right_unchanged) if found.variables > found.changed else "–",
-            _rate(found.accuracy),
-            _rate(found.no_change),
             f"{found.distance / max(1, found.variables):.3g}",
         )
         for action, effects in measures.effects.items()
         for predicate, found in effects.items()
         if found.changed or found.wrong
     )
-    columns = (
-        "action",
-        "predicate",
-        "changes",
-        "right changed",
-        "right unchanged",
-        "right",
-        "no change",
-        "error",
-    )
+    columns = ("action", "predicate", "changes", "right changed", "right unchanged", "error")
     return Table("Effects: what part of the variables was predicted right", columns, rows, words=2)
 
 

@@ -260,7 +260,7 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[FormProposal
             continue
         rows = {tuple(int(code) for code in row.round()): (1.0,) for row in listed}
         form = TableForm(signature, [read.readings[at] for at in keys], rows, (0.0,))
-        yield FormProposal(form, wrong(_among(read.values[:, keys], listed)))
+        yield FormProposal(form, wrong(among(read.values[:, keys], listed)))
     yield from _thresholds(signature, read, answers, true, weights)
 
 
@@ -285,7 +285,8 @@ def rows_of(args: Sequence[Argument], some: Array) -> list[Argument]:
     return [(x[0][at], x[1][at]) if isinstance(x, tuple) else x[at] for x in args]
 
 
-def _among(values: Array, rows: Array) -> Array:
+def among(values: Array, rows: Array) -> Array:
+    """Which of some values are one of the rows."""
     found: Array = (values[:, None] == rows[None]).all(-1).any(1)
     return found
 

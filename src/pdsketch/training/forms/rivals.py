@@ -28,7 +28,16 @@ from pdsketch.nets import (
     always,
     readings_of,
 )
-from pdsketch.training.forms.propose import NOTHING, Answers, Known, all_of, propose, read_all, what_held
+from pdsketch.training.forms.propose import (
+    NOTHING,
+    Answers,
+    Known,
+    all_of,
+    among,
+    propose,
+    read_all,
+    what_held,
+)
 from pdsketch.training.forms.trees import Array
 
 MOST_RIVALS: Final = 4
@@ -115,6 +124,27 @@ def support(form: BlankForm | None, given: Answers) -> Array:
     if given.values.shape[1] == 1 and (form is None or form.signature.output == Spec("bool")):
         return np.bincount((given.values[counts, 0] > 0.5).long().cpu().numpy(), minlength=2)
     return np.array([int(counts.sum())])
+
+
+def once_more(form: BlankForm, given: Answers) -> int | None:
+    """How many of the answers that mattered say what becomes of a value that the form itself has made.
+
+    Who only ever saw closed doors opened does not know what happens to open ones. None: nothing changes, or
+    by steps, which go on; or what is written is no choice, or the like of it is not read.
+    """
+    output = form.signature.output
+    places = [at for at, one in enumerate(form.signature.inputs) if one.spec == output and not one.is_set]
+    if not output.is_categorical or not places:
+        return None
+    counts, own = given.weights.sum(1) > 0.5, given.args[places[0]]
+    assert isinstance(own, torch.Tensor)
+    old = own.argmax(-1).reshape(len(own), -1)[counts].cpu().numpy()
+    new = given.values[counts].long().cpu().numpy()
+    changed = new != old
+    moved = [part for part, moves in zip(form.parts, changed.any(0), strict=True) if moves]
+    if not any(isinstance(one, TreeForm) and one.base is None for one in moved):
+        return None
+    return int(among(old, np.unique(new[changed.any(1)], axis=0)).sum())
 
 
 # -- forms that explain the answers -------------------------------------------------------

@@ -27,7 +27,6 @@ from pdsketch.nets import (
     Spec,
     TableForm,
     TreeForm,
-    always,
     can_read,
     plain,
 )
@@ -38,7 +37,7 @@ from pdsketch.training.forms.answers import Slot, answers, asked
 from pdsketch.training.forms.errors import Errors, errors
 from pdsketch.training.forms.preconditions import VersionSpace, conjunctions, tries_of
 from pdsketch.training.forms.propose import SAMPLED, Answers, Known, all_of, propose, rows_of
-from pdsketch.training.forms.rivals import MOST_RIVALS, alternatives, error_of, possible, support
+from pdsketch.training.forms.rivals import MOST_RIVALS, alternatives, error_of, once_more, possible, support
 from pdsketch.training.losses import Losses
 
 PASSES: Final = 5
@@ -233,14 +232,18 @@ class Simplifier:
         """How many answers mattered for each case that the form of a blank tells apart, the fewest of them.
 
         A truth that others make up for counts where it is needed once some of them are dropped, as in what
-        was ``said``. What like blanks read alike is borne out by all of them.
+        was ``said``. What like blanks read alike is borne out by all of them. What becomes of a value that
+        was made is a case, too, of all that is asked the same in that action.
         """
         alone = answers(self.losses, self.slots, self.train, mended=False, dropping=False)
         own: dict[str, int] = {}
+        again: dict[tuple[str, tuple[str, ...]], int] = {}
         for name in said.keys() - self._settled:
             slot = self.slots[name]
             if slot.signature.inputs:
                 form = slot.inner if isinstance(slot.inner, BlankForm) else None
+                if form is not None and (seen := once_more(form, alone[name])) is not None:
+                    again[name.rpartition("::")[0], self._asks[name]] = seen
                 least, every = (support(form, part) for part in (alone[name], said[name]))
                 own[name] = int(np.maximum(least, every - least).min())
         found: dict[str, int] = {}
@@ -251,7 +254,8 @@ class Simplifier:
                 kin, read = self._kin(name), inner.reads
                 same = [one for one, form in kin.items() if form.signature == inner.signature]
                 alike += [one for one in same if one in own and kin[one].reads == read]
-            found[blank] = min(sum(own[one] for one in alike), found.get(blank, len(self.train)))
+            most = again.get((name.rpartition("::")[0], self._asks[name]), len(self.train))
+            found[blank] = min(sum(own[one] for one in alike), found.get(blank, most), most)
         return found
 
     def _spaces(self) -> dict[str, VersionSpace]:
