@@ -97,6 +97,26 @@ def test_an_episode_for_each_seed_ends_at_success():
     assert [list(episode.success) for episode in done] == [[0, 0, 1], [1], [0, 1]]
 
 
+@pytest.mark.parametrize("progress", [True, False, None])
+def test_who_asks_is_told_how_many_episodes_are_done(progress, monkeypatch):
+    asked, said = [], []
+
+    class Told:
+        def __init__(self, what, *shown):
+            asked.append((what, *shown))
+
+        def __enter__(self):
+            return said.append
+
+        def __exit__(self, *_): ...
+
+    monkeypatch.setattr("pdsketch.act.rollouts.Ticker", Told)
+    pds.rollout(Walker(), Line(), seeds=[3, 4], progress=progress)
+    assert asked[0] == ("acting", progress)
+    told = [line.split(",")[0] for line in said if "of 2 episodes" in line]
+    assert told == ["1 of 2 episodes", "2 of 2 episodes"]
+
+
 def test_an_agent_with_nothing_to_do_ends_its_episode():
     done = pds.rollout(Walker(most=1), [Line(), Line()], seeds=[3, 4])
     assert done.steps == (1, 1)

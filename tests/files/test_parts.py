@@ -42,6 +42,17 @@ def refused(folder):
     return found
 
 
+def test_a_part_that_is_larger_than_a_text_may_be_is_not_read(tmp_path, monkeypatch):
+    write(tmp_path / "folder", "x", size=100)
+    monkeypatch.setattr("pdsketch.files.parts.MOST_BYTES", 101)
+    with open_parts(tmp_path / "folder", "manifest.json", NAMES, "bad-data", format=1) as (_, parts):
+        assert len(parts["a"].read("bad-data")) == 101
+        monkeypatch.setattr("pdsketch.files.parts.MOST_BYTES", 100)
+        with pytest.raises(Error, match="101 bytes, and at most 100 are read") as caught:
+            parts["b"].read("bad-data")
+    assert caught.value.diagnostics[0].code == "bad-data"
+
+
 @pytest.fixture
 def folder(tmp_path):
     write(tmp_path / "folder", "x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,9 @@ def answers(calls: list[tuple[str, dict[str, Any]]], *options: str) -> list[Any]
     """What a server says to some calls; first the names of its tools."""
 
     async def talk() -> list[Any]:
-        server = StdioServerParameters(
-            command=sys.executable, args=["-m", "pdsketch", "mcp", PATIENT, *options]
-        )
+        words = ["-m", "pdsketch", "mcp", PATIENT, *options]
+        # Else it gets little of the environment, and imports whatever is installed.
+        server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
         async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
             await session.initialize()
             tools = (await session.list_tools()).tools
