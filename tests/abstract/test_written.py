@@ -141,6 +141,43 @@ def test_a_model_with_values_is_exported_over_codes_without_a_problem():
     assert not any(task.problem.objects.get("thing", ()))
 
 
+def test_the_effects_of_a_model_with_values_are_plain_and_its_types_the_authors():
+    domain = pds.parse_domain("""
+    (define (domain d) (:types thing - object level - int64[choices=3])
+      (:predicates (height [return_type=level] ?o - thing) (lit ?o - thing) (dry ?o - thing)
+        (up [return_type=level] ?l - level))
+      (:action lift :parameters (?o - thing) :precondition (lit ?o) :effect (and
+        (height::assign ?o (up (height ?o))) (lit::assign ?o (??f (lit ?o))) (dry::assign ?o (??k (dry ?o)))))
+      (:action put :parameters (?o - thing ?l - level) :effect (height::assign ?o ?l))
+      (:action drop :parameters (?o - thing) :effect (and (lit ?o) (height::assign ?o 0))))
+    """)
+    modules = {"up": lambda level: (level + 1).clamp(max=2), "action::lift::f": lambda lit: 1 - lit}
+    model = pds.Model(domain, modules={**modules, "action::lift::k": lambda dry: dry})
+    task = pds.export(model)
+    assert {*task.domain.hierarchy.parents} == {"thing", "level"}
+    text = " ".join(task.domain_text.split())
+    own = {name: text.partition(f"(:action {name}")[2].partition("(:action")[0] for name in task.actions}
+    assert "(not (lit ?o))" in own["lift"]
+    assert "dry" not in own["lift"]
+    cleared = "(forall (?level - level) (not (height ?o ?level)))"
+    assert own["put"].endswith(f":precondition (and) :effect (and (height ?o ?l) {cleared})) ")
+    assert own["drop"].endswith(f":effect (and (lit ?o) (height ?o level-0) {cleared}))) ".rstrip())
+    state = pds.State(domain, {"thing": ["a", "b"]}, {"height": [1, 2], "lit": [1, 0], "dry": [0, 1]})
+    goal = "(and (= (height a) 2) (= (height b) 1) (lit b))"
+    found = pds.plan(pds.export(model, state, goal).problem, search="astar", heuristic="blind")
+    assert found.cost == pds.plan(model, state, goal, heuristic="blind").cost == 3
+
+
+def test_a_type_above_the_authors_stands_only_where_the_sketch_ranges_over_all_objects():
+    domain = pds.parse_domain("""
+    (define (domain d) (:types thing - object level - int64[choices=3])
+      (:predicates (height [return_type=level] ?o - thing) (good))
+      (:action look :effect (when (forall (?o - object) (exists (?p - thing) (= ?o ?p))) (good)))
+      (:action put :parameters (?o - thing ?l - level) :effect (height::assign ?o ?l)))
+    """)
+    assert "(?o - entity)" in pds.export(pds.Model(domain)).domain_text
+
+
 SET = pds.parse_domain("""
 (define (domain d) (:types thing - object place - vector[float32, 2] colour - int64[choices=3])
   (:predicates (at [return_type=place] ?o - thing) (of [return_type=colour] ?o - thing) (lit ?o - thing))

@@ -283,11 +283,12 @@ def _case_effects(
     codes = tuple(variable for variable, _, _ in read)
     at = own_column(table.axes, update.target, place)
     own = None if at is None else codes[at]
-    distinct = set(out)
+    distinct, whole = set(out), len(rows) == table.results.size
+    given = not atoms and [axis.part and axis.part.book for axis in table.axes] == [book]
     new: Variable | Object
-    if len(distinct) == 1 and len(rows) == table.results.size:
-        # The same code whatever is read.
-        new = Object(code_name(book, out[0]), sort_of(book))
+    if whole and (len(distinct) == 1 or (given and rows == [[o] for o in out])):
+        # The same code whatever is read, or an argument of the action.
+        new = Object(code_name(book, out[0]), sort_of(book)) if len(distinct) == 1 else codes[0]
         when = conjoined([condition, case.condition])
         yield Update("add", Apply(name, (*update.target.args, new), BOOL), None, everything, when)
     else:
@@ -306,7 +307,7 @@ def _case_effects(
             gone = Apply(name, (*update.target.args, own), BOOL)
             yield Update("delete", gone, None, inner, when)
             return
-        if len(rows) < table.results.size:
+        if not whole:
             # Only where something is written; named, so that what is deleted is not joined with what is read.
             written = symbols.named(some((*quantified, new), conjoined([*atoms, fits])))
             condition = conjoined([condition, written])

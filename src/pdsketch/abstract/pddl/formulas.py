@@ -1,22 +1,24 @@
-"""Formulas, effects and goals over codes, in names and forms that any planner reads."""
+"""Formulas, effects and goals as an author would write them, in names and forms that any planner reads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import prod
-from typing import Final, final
+from typing import final
 
 from pdsketch.abstract.andor.symbolic import conjoined, disjoined, negated
+from pdsketch.abstract.written import simplified
 from pdsketch.lang import (
     BOOL,
     FALSE,
     TRUE,
+    Action,
     Apply,
     Domain,
     Equal,
     Expr,
+    Hierarchy,
     Logic,
     Names,
     Object,
@@ -24,10 +26,13 @@ from pdsketch.lang import (
     Predicate,
     Quantified,
     Update,
+    UpdateOp,
     Variable,
     conjuncts,
     free_variables,
+    legal,
     map_children,
+    substitute,
     walk,
 )
 
@@ -98,19 +103,13 @@ class Renaming:
                 return map_children(expr, lambda part: self.formula(part, scope))
 
     def updates(self, update: Update, scope: Scope) -> Iterable[Update]:
-        """An update in the new names; the assignment of a truth value adds where it is true, else deletes."""
+        """What an update adds or deletes in the new names; nothing where it never does."""
         variables, inner = self.bind(update.variables, scope)
         condition = self.formula(update.condition, inner)
         target = self.formula(update.target, inner)
         assert isinstance(target, Apply)
-        ways = [(update.op, condition)]
-        if update.op == "assign":
-            assert update.value is not None
-            value = self.formula(update.value, inner)
-            ways = [("add", _both(condition, value)), ("delete", _both(condition, negated(value)))]
-        for op, when in ways:
-            if when != FALSE:
-                yield Update(op, target, None, variables, when)
+        if condition != FALSE:
+            yield Update(update.op, target, None, variables, condition)
 
 
 def nested(variables: Sequence[Variable], parts: Sequence[Expr]) -> Expr:
@@ -132,12 +131,128 @@ def nested(variables: Sequence[Variable], parts: Sequence[Expr]) -> Expr:
     return conjoined([*here, bound])
 
 
-def _both(first: Expr, second: Expr) -> Expr:
-    return conjoined([*conjuncts(first), *conjuncts(second)])
-
-
 def _disjuncts(expr: Expr) -> Sequence[Expr]:
     return expr.args if isinstance(expr, Logic) and expr.op == "or" else (expr,)
+
+
+def renamed(
+    domain: Domain,
+    renaming: Renaming,
+    actions: Mapping[str, str],
+    wishes: Mapping[str, Sequence[str]],
+) -> Domain:
+    """The ``domain`` in other names, by a ``renaming``.
+
+    The parameters of ``actions`` have the names that ``wishes`` say, if any.
+    """
+    predicates, found = {}, {}
+    for predicate in domain.predicates.values():
+        parameters, scope = renaming.bind(predicate.parameters, {})
+        name, own = renaming.predicates[predicate.name], replace(predicate, parameters=parameters)
+        if predicate.body is not None:
+            body = renaming.formula(predicate.body, scope)
+            # One that never holds has no body, and no fact.
+            own = (
+                replace(own, role="observed", body=None)
+                if body == FALSE
+                else replace(own, body=written(body))
+            )
+        predicates[name] = replace(own, name=name)
+    for action in domain.actions.values():
+        parameters, scope = renaming.bind(action.parameters, {}, wishes.get(action.name, ()))
+        found[actions[action.name]] = replace(
+            action,
+            name=actions[action.name],
+            parameters=parameters,
+            precondition=written(renaming.formula(action.precondition, scope)),
+            effects=tuple(new for update in action.effects for new in renaming.updates(update, scope)),
+            cost=None if action.cost is None else renaming.formula(action.cost, scope),
+        )
+    return replace(
+        domain,
+        name=legal(domain.name),
+        hierarchy=Hierarchy(
+            {
+                renaming.types[name]: tuple(renaming.types[parent] for parent in parents)
+                for name, parents in domain.hierarchy.parents.items()
+            }
+        ),
+        constants={renaming.objects[n]: renaming.type(t) for n, t in domain.constants.items()},
+        predicates=predicates,
+        actions=found,
+    )
+
+
+# Effects as an author would write them.
+
+
+def plain_effects(action: Action) -> Iterator[Update]:
+    """The effects where the precondition holds, assignments of truths as what they add and delete.
+
+    A delete does not ask whether there is what it deletes: adding wins over deleting.
+    """
+    known: dict[Expr, bool] = {}
+    for part in conjuncts(action.precondition):
+        if isinstance(part, Apply):
+            known[part] = True
+        elif isinstance(part, Logic) and part.op == "not" and isinstance(part.args[0], Apply):
+            known[part.args[0]] = False
+    for update in action.effects:
+        bound = {v.name for v in update.variables}
+        here = {a: truth for a, truth in known.items() if bound.isdisjoint(free_variables(a))}
+        if update.op == "assign" and any(_meet(update, other) for other in action.effects):
+            yield from _writes(update, here)
+        elif update.op == "assign":
+            yield from _changes(update, here)
+        elif update.op == "delete":
+            parts = (part for part in conjuncts(update.condition) if part != update.target)
+            yield replace(update, condition=conjoined(parts))
+        elif update.condition != FALSE:
+            yield update
+
+
+def _meet(update: Update, other: Update) -> bool:
+    """Whether another effect may write the same atom, where parameters stand for different objects.
+
+    Where two parameters stand for one, an effect that keeps what there was is none.
+    """
+    free = {v.name for v in (*update.variables, *other.variables)}
+    if update is other:
+        return not {v.name for v in update.variables} <= {*free_variables(update.target)}
+    if other.op == "add" or other.target.predicate != update.target.predicate:
+        return False
+    pairs = zip(update.target.args, other.target.args, strict=True)
+    return all(a == b or any(isinstance(x, Variable) and x.name in free for x in (a, b)) for a, b in pairs)
+
+
+def _writes(update: Update, known: Mapping[Expr, bool]) -> Iterator[Update]:
+    """The assignment of a truth beside others of the same atom: of truths, true wins, as adding does."""
+    assert update.value is not None
+    ways: list[tuple[UpdateOp, Expr]] = [("delete", negated(update.value)), ("add", update.value)]
+    for op, value in ways:
+        condition = simplified(conjoined([update.condition, value]), known)
+        if condition != FALSE:
+            yield replace(update, op=op, value=None, condition=condition)
+
+
+def _changes(update: Update, known: Mapping[Expr, bool]) -> Iterator[Update]:
+    """What the assignment of a truth adds, and what it deletes; where it keeps what there was, neither."""
+    assert update.value is not None
+    target, when = update.target, update.condition
+    after = disjoined([conjoined([when, update.value]), conjoined([negated(when), target])])
+    sets = TRUE if known.get(target) is True else simplified(after, {**known, target: False})
+    stays = FALSE if known.get(target) is False else simplified(after, {**known, target: True})
+    added, deleted = sets, simplified(negated(stays), known)
+    if known.get(target) is True:
+        added = FALSE
+    elif known.get(target) is False:
+        deleted = FALSE
+    elif simplified(conjoined([sets, deleted]), known) != FALSE:  # it turns the truth
+        added, deleted = conjoined([negated(target), sets]), conjoined([target, deleted])
+    ways: list[tuple[UpdateOp, Expr]] = [("delete", deleted), ("add", added)]
+    for op, condition in ways:
+        if condition != FALSE:
+            yield replace(update, op=op, value=None, condition=condition)
 
 
 # Conditional effects that range over no more than what they write.
@@ -147,8 +262,8 @@ def _disjuncts(expr: Expr) -> Sequence[Expr]:
 # multiply them out. Here the new pose is a derived predicate, and the effect ranges over new poses alone.
 
 
-def narrowed_effects(domain: Domain, names: Names, more: Mapping[str, Predicate]) -> Domain:
-    """The domain with effects over the variables of their targets alone, and with ``more`` predicates.
+def narrowed_effects(domain: Domain, names: Names) -> Domain:
+    """The domain with effects over the variables of their targets alone.
 
     What effects ask for beyond what they write becomes derived predicates, each condition once, with names
     of ``names``.
@@ -161,7 +276,7 @@ def narrowed_effects(domain: Domain, names: Names, more: Mapping[str, Predicate]
         for action in domain.actions.values()
     }
     made = {predicate.name: predicate for predicate in known.values()}
-    return replace(domain, predicates={**domain.predicates, **made, **more}, actions=actions)
+    return replace(domain, predicates={**domain.predicates, **made}, actions=actions)
 
 
 def _narrowed(update: Update, action: str, names: Names, known: dict[Expr, Predicate]) -> Update:
@@ -185,30 +300,22 @@ def _narrowed(update: Update, action: str, names: Names, known: dict[Expr, Predi
     return Update(update.op, update.target, None, kept, condition)
 
 
-# Goals about all objects, object by object.
-#
-# Many planners take ``forall`` in a goal for the negation of something derived, of which their heuristics see
-# nothing. Here what is to hold of each object is a derived predicate, and the goal names the objects.
-
-MOST: Final = 500
-"""A part of a goal about more tuples of objects stays as it is. Set by hand."""
+# Goals about all objects, object by object: many planners take ``forall`` in a goal for the negation of
+# something derived, of which their heuristics see nothing.
 
 
-def by_object(
-    goal: Expr, members: Callable[[ObjectType], Iterable[str]], names: Names
-) -> tuple[Expr, dict[str, Predicate]]:
-    """The goal with its ``forall`` written out, and the derived predicates that it needs for that."""
-    parts, made = list[Expr](), dict[str, Predicate]()
+def by_object(goal: Expr, members: Callable[[ObjectType], Iterable[str]]) -> Expr:
+    """The goal with its ``forall`` written out."""
+    parts = list[Expr]()
     for part in conjuncts(goal):
-        types = [v.type for v in part.variables] if isinstance(part, Quantified) else []
-        ranges = [[Object(n, t) for n in members(t)] for t in types if isinstance(t, ObjectType)]
-        if not isinstance(part, Quantified) or part.op == "exists" or prod(map(len, ranges)) > MOST:
+        if not isinstance(part, Quantified) or part.op == "exists":
             parts.append(part)
             continue
-        name = names.give("goal")
-        made[name] = Predicate(name, part.variables, BOOL, "derived", part.body)
-        parts += [Apply(name, row, BOOL) for row in product(*ranges)]
-    return conjoined(parts), made
+        types = [v.type for v in part.variables if isinstance(v.type, ObjectType)]
+        for row in product(*([Object(name, t) for name in members(t)] for t in types)):
+            values = {v.name: value for v, value in zip(part.variables, row, strict=True)}
+            parts += conjuncts(substitute(part.body, values))
+    return conjoined(parts)
 
 
 # What a domain asks of a planner, as its ``:requirements`` say it.

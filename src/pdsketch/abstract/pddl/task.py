@@ -11,35 +11,57 @@ import torch
 
 from pdsketch.abstract.andor.codebooks import Codebook
 from pdsketch.abstract.andor.compile import ModelAbstraction, abstraction_of, facts_of
+from pdsketch.abstract.andor.domain import arguments
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
-from pdsketch.abstract.andor.symbolic import apart, code_name
+from pdsketch.abstract.andor.symbolic import (
+    ENTITY,
+    apart,
+    candidate_name,
+    code_name,
+    conjoined,
+    disjoined,
+    negated,
+)
 from pdsketch.abstract.pddl.formulas import (
     Renaming,
     by_object,
     narrowed_effects,
+    plain_effects,
+    renamed,
     with_requirements,
     written,
 )
-from pdsketch.abstract.pddl.plain import obstacle, plain_domain, renamed
+from pdsketch.abstract.written import written_out
 from pdsketch.lang import (
+    BOOL,
     FALSE,
     FLOAT,
     TRUE,
+    Apply,
+    BlankCall,
     Data,
     Domain,
+    Equal,
     Expr,
     Fact,
+    Hierarchy,
+    Logic,
     Names,
     Object,
     ObjectType,
     Predicate,
     Problem,
+    Quantified,
     Source,
     Value,
+    Variable,
     action_reads,
     closure,
+    conjuncts,
     domain_text,
+    effect_expressions,
     error,
+    map_children,
     names_in,
     parse_domain,
     parse_problem,
@@ -50,9 +72,8 @@ from pdsketch.tensor import Model, State, StateBatch
 
 # What the codes of values are called in an exported task.
 
-_MOST_NUMBERS: Final = 4
 _LONGEST: Final = 20
-"""A code of more numbers, or whose numbers are longer, is named by its own number. Set by hand."""
+"""A code whose numbers are longer is named by its own number. Set by hand."""
 
 
 def number_word(number: float) -> str:
@@ -62,8 +83,8 @@ def number_word(number: float) -> str:
 
 def code_word(book: Codebook, code: int) -> str:
     """What a code would be called: ``pose-3-4`` for (3, 4), ``look-c12`` where the numbers are too many."""
-    numbers = "-".join(map(number_word, book.values[code][: _MOST_NUMBERS + 1]))
-    if len(book.radius) > _MOST_NUMBERS or len(numbers) > _LONGEST:
+    numbers = "-".join(map(number_word, book.values[code]))
+    if len(numbers) > _LONGEST:
         numbers = f"c{code}"
     return f"{book.name}-{numbers}"
 
@@ -177,8 +198,8 @@ def _task(source: _Source) -> ExportedTask:
                 "no action of the model has a form over codes",
                 help="; ".join(f"`{name}`: {why}" for name, why in left_out.items()) or None,
             )
-        goal, parts = by_object(goal, lambda t: found.hierarchy.members(t, everything), shared)
-        found = narrowed_effects(replace(found, actions=kept), shared, parts)
+        goal = by_object(goal, lambda t: found.hierarchy.members(t, everything))
+        found = narrowed_effects(replace(found, actions=kept), shared)
         found = replace(found, constants={**found.constants, **_named_objects(found)})
     text = domain_text(with_requirements(found))
     exact = parse_domain(text, "domain.pddl")
@@ -225,11 +246,117 @@ def _values(domain: Domain, batch: StateBatch) -> Iterator[tuple[Fact, Data]]:
                 yield (predicate.name, *row), True if predicate.type.is_bool else value
 
 
+# A model of truths is exported as it is.
+
+
+def plain_domain(model: Model, *, costs: bool) -> tuple[Domain, dict[str, str]] | None:
+    """The model as a domain of truths without blanks; which derived predicates are left out of it, and why.
+
+    None: its actions have values, or networks that cannot be written down. ``costs``: actions cost what the
+    sketch says.
+    """
+    own = _without_equal_truths(written_out(model))
+    kept = {name: p for name, p in own.predicates.items() if p.type.is_bool and p.role != "external"}
+    left_out: dict[str, str] = {}
+    for _ in own.predicates:
+        for name, predicate in [*kept.items()]:
+            why = None if predicate.is_state or predicate.body is None else obstacle(predicate.body, kept)
+            if why is not None:
+                left_out[name] = why
+                del kept[name]
+    asked = [
+        expr
+        for action in own.actions.values()
+        for expr in (
+            action.precondition,
+            *(u.target for u in action.effects),
+            *effect_expressions(action.effects),
+        )
+    ]
+    if any(obstacle(expr, kept) is not None for expr in asked):
+        return None
+    actions = {
+        action.name: replace(
+            action,
+            effects=tuple(plain_effects(action)),
+            cost=action.cost if costs else None,
+        )
+        for action in own.actions.values()
+    }
+    prices = {
+        name for action in actions.values() if action.cost is not None for name in names_in(action.cost)
+    }
+    wanted = {
+        **kept,
+        **{n: p for n, p in own.predicates.items() if n in prices or (p.role == "cost" and costs)},
+    }
+    predicates = {n: _declared(p) for n, p in own.predicates.items() if n in wanted and p.role != "raw"}
+    return replace(own, predicates=predicates, actions=actions, value_types={}, blanks={}), left_out
+
+
+def _declared(predicate: Predicate) -> Predicate:
+    """A predicate; what an encoder computes once is given with a state here."""
+    return replace(predicate, role="observed", body=None) if predicate.role == "encoded" else predicate
+
+
+def obstacle(expr: Expr, kept: Mapping[str, Predicate]) -> str | None:
+    """Why a formula is not one over ``kept`` predicates of objects, in words; None: it is."""
+    for node in walk(expr):
+        match node:
+            case BlankCall():
+                return f"`{node.blank}` is a network that reads more than can be written down"
+            case Apply() if node.predicate not in kept:
+                return f"it asks for `{node.predicate}`"
+            case Quantified() if not all(isinstance(v.type, ObjectType) for v in node.variables):
+                return "it ranges over values"
+            case Equal() if node.left.type != BOOL and not isinstance(node.left.type, ObjectType):
+                return "it compares values"
+            case Variable() | Object() | Apply() | Logic() | Quantified() | Equal():
+                pass
+            case _:
+                if node not in (TRUE, FALSE):
+                    return "it computes with values"
+    return None
+
+
+def _without_equal_truths(domain: Domain) -> Domain:
+    """The domain where that two truths are equal is said by connectives, as in PDDL."""
+
+    def rewritten(expr: Expr) -> Expr:
+        expr = map_children(expr, rewritten)
+        if not isinstance(expr, Equal) or expr.left.type != BOOL:
+            return expr
+        one, other = expr.left, expr.right
+        return disjoined([conjoined([one, other]), conjoined([negated(one), negated(other)])])
+
+    predicates = {
+        name: p if p.body is None else replace(p, body=rewritten(p.body))
+        for name, p in domain.predicates.items()
+    }
+    actions = {
+        name: replace(
+            action,
+            precondition=rewritten(action.precondition),
+            effects=tuple(
+                replace(
+                    u, condition=rewritten(u.condition), value=None if u.value is None else rewritten(u.value)
+                )
+                for u in action.effects
+            ),
+        )
+        for name, action in domain.actions.items()
+    }
+    return replace(domain, predicates=predicates, actions=actions)
+
+
+# One with values is exported over codes.
+
+
 def _over_codes(model: Model, batch: StateBatch | None, goal: Expr, costs: bool) -> _Source:
     """A model's domain over codes, and a problem for the state of a ``batch`` of one."""
     kept = abstraction_of(model)
     kept.extend_codes([] if batch is None else [batch.tensors], [goal])
-    symbolic, symbols = kept.symbolic, kept.symbolic.translator.symbols
+    symbolic, symbols, books = kept.symbolic, kept.symbolic.translator.symbols, kept.books
     try:
         formula = symbolic.translator.truth(goal, {})
     except (NotAbstractableError, TooManyCombinationsError) as why:
@@ -238,7 +365,7 @@ def _over_codes(model: Model, batch: StateBatch | None, goal: Expr, costs: bool)
     objects = dict(model.domain.constants) if batch is None else batch.universe(0).types
     own: Iterable[Fact] = ()
     if batch is not None:
-        own = facts_of(kept.books, model.domain.state_predicates, batch, {name: name for name in objects})
+        own = facts_of(books, model.domain.state_predicates, batch, {name: name for name in objects})
     made = [*symbols.relations, *symbols.auxiliary]
     # A goal may have needed more than the domain has.
     every = {**symbolic.domain.predicates, **symbols.relations, **symbols.auxiliary}
@@ -247,12 +374,24 @@ def _over_codes(model: Model, batch: StateBatch | None, goal: Expr, costs: bool)
     for name in every:
         _leave_out(model, left_out, name, closure(reads.get(name, ()), reads))
     _check_goal(model, left_out, formula)
+    # All codes may be arguments here.
+    everywhere = (book for a in model.domain.actions.values() for _, book in arguments(books, a))
+    candidates = {candidate_name(book) for book in everywhere}
     actions = {
-        name: replace(action, cost=_cost(model, name) if costs else None)
+        name: replace(
+            action,
+            precondition=conjoined(
+                part
+                for part in conjuncts(action.precondition)
+                if not (isinstance(part, Apply) and part.predicate in candidates)
+            ),
+            effects=tuple(plain_effects(action)),
+            cost=_cost(model, name) if costs else None,
+        )
         for name, action in symbolic.domain.actions.items()
         if not _leave_out(model, left_out, name, closure(action_reads(action), reads))
     }
-    start = {*names_in(formula), *(name for name in every if name not in made)}
+    start = {*names_in(formula), *(name for name in every if name not in made and name not in candidates)}
     start |= {name for action in actions.values() for name in action_reads(action)}
     used = closure(start - left_out.keys(), reads)
     predicates = {name: predicate for name, predicate in every.items() if name in used}
@@ -260,16 +399,19 @@ def _over_codes(model: Model, batch: StateBatch | None, goal: Expr, costs: bool)
         predicates[COST] = Predicate(COST, (), replace(FLOAT, alias="number"), "cost")
     codes = dict(_codes(kept))
     sorts = {name: t for name, t in symbolic.domain.constants.items() if name in codes}
-    facts = (*own, *kept.candidates(), *(fact for fact in symbols.facts if fact[0] in used))
+    facts = (*own, *(fact for fact in symbols.facts if fact[0] in used))
+    found = {name: apart(type_) for name, type_ in objects.items()}
+    constants = {name: apart(type_) for name, type_ in model.domain.constants.items()}
+    domain = replace(
+        symbolic.domain, name=model.domain.name, predicates=predicates, actions=actions, constants=constants
+    )
+    if ENTITY not in _types_of(domain, formula, found.values()):
+        parents = {n: own for n, own in domain.hierarchy.parents.items() if n != ENTITY}
+        parents = {n: tuple("object" if p == ENTITY else p for p in own) for n, own in parents.items()}
+        domain = replace(domain, hierarchy=Hierarchy(parents))
     return _Source(
-        replace(
-            symbolic.domain,
-            name=model.domain.name,
-            predicates=predicates,
-            actions=actions,
-            constants={name: apart(type_) for name, type_ in model.domain.constants.items()},
-        ),
-        {name: apart(type_) for name, type_ in objects.items()} | sorts,
+        domain,
+        found | sorts,
         dict.fromkeys(facts, True),
         formula,
         {name: why for name, why in left_out.items() if name not in made},
@@ -278,6 +420,19 @@ def _over_codes(model: Model, batch: StateBatch | None, goal: Expr, costs: bool)
         {name: [p.name for p in model.domain.actions[name].parameters] for name in actions},
         {b.name: b.agreement for b in symbolic.behaviours.values() if not b.exact},
     )
+
+
+def _types_of(domain: Domain, goal: Expr, objects: Iterable[ObjectType]) -> set[str]:
+    """The types of objects, and of what formulas and effects of a domain, and a goal, range over."""
+    predicates, actions = domain.predicates.values(), domain.actions.values()
+    own = [v for predicate in predicates for v in predicate.parameters]
+    own += [v for action in actions for v in action.parameters]
+    own += [v for action in actions for update in action.effects for v in update.variables]
+    formulas = [goal, *(p.body for p in predicates if p.body is not None)]
+    formulas += [e for a in actions for e in (a.precondition, *effect_expressions(a.effects))]
+    own += [v for e in formulas for n in walk(e) if isinstance(n, Quantified) for v in n.variables]
+    types = [*objects, *(v.type for v in own if isinstance(v.type, ObjectType))]
+    return {name for type_ in types for name in type_.names}
 
 
 def _codes(kept: ModelAbstraction) -> Iterator[tuple[str, tuple[str, Code]]]:
