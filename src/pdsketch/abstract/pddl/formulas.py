@@ -189,7 +189,7 @@ def renamed(
 def plain_effects(action: Action) -> Iterator[Update]:
     """The effects where the precondition holds, assignments of truths as what they add and delete.
 
-    A delete does not ask whether there is what it deletes: adding wins over deleting.
+    A delete that asks for nothing but what it deletes is plain.
     """
     known: dict[Expr, bool] = {}
     for part in conjuncts(action.precondition):
@@ -204,9 +204,8 @@ def plain_effects(action: Action) -> Iterator[Update]:
             yield from _writes(update, here)
         elif update.op == "assign":
             yield from _changes(update, here)
-        elif update.op == "delete":
-            parts = (part for part in conjuncts(update.condition) if part != update.target)
-            yield replace(update, condition=conjoined(parts))
+        elif update.op == "delete" and update.condition == update.target:
+            yield replace(update, condition=TRUE)
         elif update.condition != FALSE:
             yield update
 
