@@ -12,8 +12,8 @@ from pdsketch.abstract.abstraction import FactReader
 from pdsketch.abstract.andor import functions
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
-from pdsketch.abstract.andor.corrections import Corrections
 from pdsketch.abstract.andor.domain import symbolic_domain
+from pdsketch.abstract.andor.translate import Corrections
 from pdsketch.budget import Budget
 from pdsketch.core import States
 from pdsketch.heuristics.evaluator import EngineEvaluator

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.abstract.andor import sampled
+from pdsketch.abstract.andor import functions
 from pdsketch.abstract.andor.codebooks import Codebook, Codebooks, closest, fitted, kmeans, relative_error
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
-from pdsketch.abstract.andor.rule_text import FunctionRules
+from pdsketch.abstract.andor.readout import FunctionRules
 from pdsketch.search.options import problem_options
 from pdsketch.search.packed.engine import search
 
@@ -192,7 +192,7 @@ def test_nearly_all_is_not_written_as_all():
 def test_lists_from_samples_are_learned_once(monkeypatch):
     model = warmth(lambda given: two_warm(*given))
     found = pds.rules(model)
-    monkeypatch.setattr(sampled, "learn_list", None)
+    monkeypatch.setattr(functions, "learn_list", None)
     assert str(pds.rules(model)) == str(found)
 
 

@@ -18,8 +18,7 @@ import numpy as np
 import torch
 
 from pdsketch.abstract.andor.symbolic import conjoined, disjoined, negated
-from pdsketch.abstract.decision_lists.decision_list import HasCode
-from pdsketch.abstract.decision_lists.exact import exact_rules
+from pdsketch.abstract.decision_lists.decision_list import HasCode, exact_rules
 from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
     BOOL,

@@ -10,8 +10,14 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as arrays
 from tests.abstract.decision_lists.coded import complete
 
-from pdsketch.abstract.decision_lists.decision_list import DecisionList, DecisionRule, HasCode, SameCode
-from pdsketch.abstract.decision_lists.exact import UNSEEN, exact_rules
+from pdsketch.abstract.decision_lists.decision_list import (
+    UNSEEN,
+    DecisionList,
+    DecisionRule,
+    HasCode,
+    SameCode,
+    exact_rules,
+)
 
 
 def learned(examples):

@@ -28,7 +28,6 @@ from pdsketch.abstract.abstraction import (
     with_names,
 )
 from pdsketch.abstract.andor.codebooks import MOST_CHOICES, Codebooks
-from pdsketch.abstract.andor.corrections import counter_examples
 from pdsketch.abstract.andor.domain import (
     SymbolicDomain,
     arguments,
@@ -39,6 +38,7 @@ from pdsketch.abstract.andor.domain import (
 )
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
+from pdsketch.abstract.andor.translate import counter_examples
 from pdsketch.abstract.andor.unreachable import unreachable_parts
 from pdsketch.budget import current
 from pdsketch.core import Bools

@@ -20,7 +20,9 @@ from torch import Tensor
 from pdsketch.abstract.andor import functions
 from pdsketch.abstract.andor.functions import (
     AS_EMPTY,
+    SAMPLES,
     UNCHANGED,
+    ArgumentSampler,
     Behaviour,
     CodeAxis,
     CodeFunction,
@@ -31,10 +33,11 @@ from pdsketch.abstract.andor.functions import (
     SampledRules,
     Tabulated,
     TooManyCombinationsError,
+    learn_sampled,
+    lists_of,
     own_column,
     portions,
 )
-from pdsketch.abstract.andor.sampled import SAMPLES, ArgumentSampler, learn_sampled, lists_of
 from pdsketch.abstract.andor.symbolic import (
     Case,
     Scope,
