@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 import pdsketch as pds
 from pdsketch.abstract.andor import compile as compiling
-from pdsketch.search.strategy import STRATEGIES
+from pdsketch.search import strategy
 
 SHIPS = """
 (define (domain ships)
@@ -93,8 +91,7 @@ def test_what_the_abstraction_cannot_reach_is_said_where_the_model_is_too_large_
 
 
 def test_where_the_model_is_too_large_to_be_searched_the_rules_have_all_that_is_left(monkeypatch):
-    stages = [replace(stage, most_expansions=1) for stage in STRATEGIES["portfolio"]]
-    monkeypatch.setitem(STRATEGIES, "portfolio", tuple(stages[:-1]) + STRATEGIES["portfolio"][-1:])
+    monkeypatch.setattr(strategy, "MOST_EXPANSIONS", 1)
     own = domain()
     result = pds.plan(pds.Model(own), bay(own, RING), "(and (at c0 h2) (at c1 h3))", max_expansions=10_000)
     assert result.solved
