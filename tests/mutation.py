@@ -525,7 +525,10 @@ def recorded(jobs: int, within: Iterable[str]) -> None:
         return
     print(f"{len(files)} files of tests are run once, to see which functions they call ...", flush=True)
     spread = ["-n", str(jobs), "--dist", "loadfile", "--no-loadscope-reorder", "-p", "no:randomly"]
-    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.touched", *spread, *files]
+    # Files that cannot be read here, as a package is absent, do not keep the others from being run.
+    patient = ["--continue-on-collection-errors", "-o", "timeout=300"]
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.touched"]
+    words += [*spread, *patient, *files]
     subprocess.run(words, cwd=ROOT, env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""}, check=False)
 
 
