@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import io
 import os
+import re
 import tempfile
 import time
 import warnings
@@ -101,10 +102,17 @@ def _row(domain: str, learner: str, args: argparse.Namespace) -> list[str]:
 
 def _is_valid(path: str, true: str, seconds: float) -> bool | None:
     """Whether the plan by what was learned does what it should; None: there is no plan."""
-    learned = pds.load_problem(path, pds.load_domain("learned.pddl"))
+    learned = _problem(path, "learned.pddl")
     with Budget(seconds, clock=time.process_time).running():
         plan = pds.plan(learned).plan
-    return None if plan is None else pds.validate(pds.load_problem(path, pds.load_domain(true)), plan).valid
+    return None if plan is None else pds.validate(_problem(path, true), plan).valid
+
+
+def _problem(path: str, domain_path: str) -> pds.Problem:
+    """A problem of a domain, whatever the files call that."""
+    domain = pds.load_domain(domain_path)
+    text = re.sub(r"\(:domain\s[^)]*\)", f"(:domain {domain.name})", Path(path).read_text(encoding="utf-8"))
+    return pds.parse_problem(text, domain)
 
 
 if __name__ == "__main__":

@@ -171,17 +171,22 @@ def test_two_effects_on_what_never_changed_are_found_without_a_step():
 
 
 def test_what_never_changed_is_left_as_it_is_even_where_it_was_always_false():
-    domain = pds.parse_domain("""
+    waits = [f"wait-{at}" for at in range(8)]
+    idle = " ".join(f"(:action {name} :parameters (?a - room) :effect (and))" for name in waits)
+    domain = pds.parse_domain(f"""
     (define (domain rooms) (:types room) (:predicates (at ?r - room) (dark ?r - room))
-      (:action go :parameters (?a ?b - room) :precondition (at ?a) :effect (and (not (at ?a)) (at ?b))))
+      (:action go :parameters (?a ?b - room) :precondition (at ?a)
+        :effect (and (not (at ?a)) (at ?b))) {idle})
     """)
-    sketch = pds.sketch_of(domain)
-    states = [pds.State(sketch, {"room": list("xyz")}, {"at": at, "dark": [0, 0, 1]}) for at in np.eye(3)[:2]]
+    sketch, rooms = pds.sketch_of(domain), {"room": list("xyz")}
+    here, there = (pds.State(sketch, rooms, {"at": at, "dark": [0, 0, 1]}) for at in np.eye(3)[:2])
+    episodes = [pds.Episode([here, there], [("go", "x", "y")])]
+    episodes += [pds.Episode([here] * 3, [(name, "x"), (name, "z")]) for name in waits]
     model = pds.Model(sketch, seed=0)
-    pds.fit(model, [pds.Episode(states, [("go", "x", "y")])] * 20, seed=0)
-    dark = pds.State(sketch, {"room": list("xyz")}, {"at": [1, 0, 0], "dark": [0, 1, 0]})
+    pds.fit(model, episodes * 10, seed=0)
+    dark = pds.State(sketch, rooms, {"at": [1, 0, 0], "dark": [0, 1, 0]})
     assert model.step(dark, ("go", "x", "y"))["dark"].tolist() == [0, 1, 0]
-    assert "dark" not in pds.export(model).domain_text.partition(":effect")[2]
+    assert [str(model.forms[f"action::go::at-{name}"]) for name in "ab"] == ["false", "true"]
 
 
 def test_several_blanks_in_one_precondition_are_settled_by_executions_alone():

@@ -318,8 +318,9 @@ class Simplifier:
         return [form for form in self._kin(name).values() if form.signature == own]
 
     def _known(self, name: str) -> Known:
-        """What the forms of other blanks read."""
-        forms = [slot.inner for other, slot in self.slots.items() if other != name]
+        """What the forms of other blanks read, but for those that leave things as they are."""
+        others = [(other, slot.inner) for other, slot in self.slots.items() if other != name]
+        forms = [form for other, form in others if form is not self._kept.get(other)]
         read = [dict.fromkeys(p.reads for p in form.parts) for form in forms if isinstance(form, BlankForm)]
         return Counter(one for own in read for one in own if one)
 
