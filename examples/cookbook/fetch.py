@@ -153,7 +153,7 @@ def main() -> None:
     """Record random tries, learn, and bring blocks to new targets and to a place that a new goal names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tries", type=int, default=80)
+    parser.add_argument("--tries", type=int, default=60)
     parser.add_argument("--scenes", type=int, default=20)
     args = parser.parse_args()
     gymnasium.register_envs(gymnasium_robotics)

@@ -19,7 +19,7 @@ from pdsketch.search.latent.reasons import nothing_trained, untrained
 from pdsketch.search.latent.replay import Trail, encoded, looked_at
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.result import Outcome, Result, StageReport, Status, UntrainedWarning
-from pdsketch.tensor import Model, State, StateBatch, Watch
+from pdsketch.tensor import Model, State, StateBatch, Watch, strange_labels
 
 NOT_REPLAYED = "a plan was found, and a limit reached before it was replayed: raise the limit"
 
@@ -77,6 +77,8 @@ class Problems:
         """Compute the encoded variables of the states; from then on there are candidate values, too."""
         self._batch, self._watch = encoded(self.model, list(self.states))
         self.states = self._batch
+        for doubt in strange_labels(self.model, self._batch):
+            warnings.warn(doubt, UntrainedWarning, stacklevel=2)
 
     def candidates(self, i: int, number: int = 0, reached: Sequence[State] = ()) -> Candidates:
         """The values of arguments of a problem in round ``number``; the last has ``reached`` some states."""

@@ -13,7 +13,7 @@ Status = Literal["solved", "unsolvable", "out-of-time", "out-of-memory", "gave-u
 
 
 class UntrainedWarning(UserWarning):
-    """A goal reads a blank that was never trained."""
+    """A goal reads a blank that was never trained, or a state has labels that no data had."""
 
 
 @final

@@ -29,6 +29,8 @@ from pdsketch.tensor.experience import (
     Watch as Watch,
     doubt_of as doubt_of,
     largest_set as largest_set,
+    note_labels as note_labels,
+    strange_labels as strange_labels,
 )
 from pdsketch.tensor.model import (
     SURE as SURE,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang import ValueType, error
+from pdsketch.lang import Domain, Predicate, ValueType, error
 from pdsketch.nets import open_answers
 from pdsketch.tensor.compile.blanks import Callee, Functions, Given
 from pdsketch.tensor.states.codes import Codes
@@ -23,9 +23,13 @@ from pdsketch.tensor.states.values import is_categorical
 
 if TYPE_CHECKING:
     from pdsketch.tensor.model import Model
+    from pdsketch.tensor.states.state import StateBatch
 
 NOTE: Final = "experience"
 """Where a model's notes keep what its networks were trained on."""
+
+LABELS: Final = "labels"
+"""Where they keep the labels that the data had, by type."""
 
 MOST_SEEN: Final = 4096
 """So many combinations of choices are kept of a blank; where there are more, none is strange; set by hand."""
@@ -276,6 +280,38 @@ def _hashed(rows: Tensor) -> Tensor:
     for column in rows.unbind(-1):
         found = found * 0x5851F42D4C957F2D + column + 1  # Knuth's multiplier; it wraps
     return found
+
+
+def note_labels(notes: dict[str, Any], domain: Domain, seen: Mapping[str, Tensor]) -> None:
+    """Record the labels among the values ``seen`` of variables, ``[n, d]`` each, by the name of a type."""
+    found: dict[str, set[int]] = {}
+    for predicate in _labelled(domain):
+        if predicate.name in seen:
+            labels = seen[predicate.name].unique().tolist()  # type: ignore[no-untyped-call]
+            found.setdefault(str(predicate.type), set()).update(labels)
+    notes[LABELS] = {name: sorted(labels) for name, labels in found.items()}
+
+
+def strange_labels(model: Model, batch: StateBatch) -> Iterator[str]:
+    """What to say of labels in states that no state of the training data had, once a type."""
+    seen = dict[str, list[int]](model.notes.get(LABELS, {}))
+    for predicate in _labelled(model.domain):
+        labels = batch.tensor(predicate.name).unique().tolist()  # type: ignore[no-untyped-call]
+        known = seen.get(str(predicate.type)) or labels
+        if new := sorted({*labels} - {*known}):
+            del seen[str(predicate.type)]
+            yield (
+                f"`{predicate.name}` has {_numbers(new)} here, and no {predicate.type} of the training data "
+                f"had (seen: {known[0]} to {known[-1]}): no blank knows such labels; a quantity, as a "
+                "coordinate, is a float32[tolerance=0.3], which has differences"
+            )
+
+
+def _labelled(domain: Domain) -> Iterator[Predicate]:
+    """The observed variables whose values are labels."""
+    for predicate in domain.state_predicates:
+        if predicate.role != "encoded" and is_categorical(predicate.type) and predicate.type.prim != "bool":
+            yield predicate
 
 
 @final

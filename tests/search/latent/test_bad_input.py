@@ -239,3 +239,26 @@ def test_the_resolution_says_which_states_are_one():
     assert (len(fine.plan), coarse.status) == (5, "gave-up")
     with pytest.raises(pds.Error, match="resolution"):
         pds.plan(model, state, "(> (at) 0.45)", resolution=0)
+
+
+def test_labels_that_no_data_had_are_warned_of_by_name_once_a_type():
+    line = pds.parse_domain("""
+    (define (domain line)
+      (:types robot - object place - int64[choices=10])
+      (:predicates (at [return_type=place] ?r - robot) (home [return_type=place]) (lit))
+      (:action go :parameters (?r - robot) :effect (at::assign ?r (??next (at ?r)))))
+    """)
+
+    def at(place, home=2):
+        return pds.State(line, {"robot": ["r"]}, {"at": [place], "home": home, "lit": False})
+
+    model = pds.Model(line, seed=0)
+    pds.fit(model, [pds.Episode([at(x), at(x + 1)], [("go", "r")]) for x in range(4)], steps=30, seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pds.plan(model, at(0), "(= (at r) 3)").solved
+    with pytest.warns(
+        UntrainedWarning, match=r"`at` has 6 here, and no place .*seen: 0 to 4.*float32"
+    ) as told:
+        pds.plan(model, at(6, home=7), "(= (at r) 8)")
+    assert len(told) == 1

@@ -25,6 +25,7 @@ from pdsketch.tensor import (
     Codes,
     ExperienceRecorder,
     note_codes,
+    note_labels,
     note_rows,
     note_samples,
 )
@@ -62,6 +63,7 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
     codes = {name: _codes(training, name, values, spread) for name, values in seen.items()}
     note_codes(notes, codes)
     note_rows(notes, every, codes)
+    note_labels(notes, training.domain, every)
     note_samples(notes, seen)
     notes.pop(CODEBOOKS, None)  # encoders are others now
     # What is further off than this part of how far a variable moves at all is not known, rather than noisy.
