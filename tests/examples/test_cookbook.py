@@ -59,10 +59,9 @@ def test_a_kitchen_of_overcooked_is_seen_as_stations_with_what_is_in_them(monkey
     terrain = ["XPX", "X O", "XSX"]
     env = SimpleNamespace(rules=SimpleNamespace(terrain_mtx=[list(row) for row in terrain]), served=False)
     state = found["observe"](kitchen, env)
-    assert state.members("station") == ("p1-0", "x0-1", "o2-1", "s1-2")
-    assert state["is-a"].tolist() == [1, 0, 2, 4]
-    assert state["holds"].tolist() == [4, 2, 0, 0]
-    assert state["left"].tolist() == [2, 0, 0, 0]
+    assert state.members("station") == ("counter-0-1", "pot-1-0", "onions-2-1", "hatch-1-2")
+    assert state["stands"].tolist() == [[0, 1], [1, 0], [2, 1], [1, 2]]
+    assert (state["lies"].tolist(), state["holds"].tolist(), state["left"].tolist()) == ([2], [4], [2])
     assert (state["hand"].tolist(), state["facing"].tolist()) == ([1], [2])
 
 
