@@ -98,11 +98,8 @@ GROWTH: Final = 24
 """Codes that a single number may grow past the range of what is known. Set by hand."""
 
 
-FARTHEST: Final = 1e150
-"""Numbers farther from 0 than so many radii count as that far, and have no code."""
-
-MANY_ROWS: Final = 4096
-"""From so many numbers on, equal ones are looked up once. Set by hand."""
+FARTHEST: Final = float(np.sqrt(np.finfo(np.float64).max))
+"""Numbers farther from 0 than so many radii count as that far, and have no code: squares end there."""
 
 
 @final
@@ -212,9 +209,9 @@ class Codebook:
         limit = FARTHEST * self.radius
         if len(self.radius) == 1:
             return _closest_number(np.clip(numbers, -limit, limit) / self.radius, self.values / self.radius)
-        if len(numbers) > MANY_ROWS:
+        if len(numbers) > MOST_CODES:  # equal ones are looked up once
             distinct, inverse = np.unique(numbers, axis=0, return_inverse=True)
-            if len(distinct) <= MANY_ROWS:
+            if len(distinct) <= MOST_CODES:
                 return self.nearest(distinct)[inverse.reshape(-1)]
         scaled, own = np.clip(numbers, -limit, limit) / self.radius, self.values / self.radius
         found = np.empty(len(numbers), np.int64)

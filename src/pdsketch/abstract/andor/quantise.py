@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.domain import symbolic_domain
-from pdsketch.abstract.andor.functions import CodeEvaluator
+from pdsketch.abstract.andor.functions import SAMPLES, CodeEvaluator
 from pdsketch.abstract.andor.model_function import ModelFunction
 from pdsketch.lang import Apply, BlankCall, error, walk
 from pdsketch.progress import ticking
@@ -99,9 +99,6 @@ BATCH: Final = 64
 
 LEARNING_RATE: Final = 3e-4
 """A tenth of what a fit begins with: with more, some copies judged goals worse. Set by hand."""
-
-_COMPARED: Final = 1024
-"""Recorded values on which functions are asked."""
 
 
 @final
@@ -242,7 +239,7 @@ def _agreement(
     axes = function.axes
     if not all(len(axis.codes) for axis in axes):
         return None
-    rows = np.stack([rng.choice(axis.codes, _COMPARED) for axis in axes], -1) if axes else None
+    rows = np.stack([rng.choice(axis.codes, SAMPLES) for axis in axes], -1) if axes else None
     values = {}
     for column, axis in enumerate(axes):
         source, part = axis.input.expr, axis.part
@@ -251,14 +248,14 @@ def _agreement(
         recorded = books.recorded(source.predicate)
         if recorded is None:
             return None
-        chosen = recorded[rng.integers(0, len(recorded), _COMPARED)]
+        chosen = recorded[rng.integers(0, len(recorded), SAMPLES)]
         rows[:, column] = part.book.nearest(chosen)
         shape = axis.input.type.shape or ()
-        values[axis.input.variable.name] = torch.from_numpy(chosen).float().reshape(1, _COMPARED, *shape)
+        values[axis.input.variable.name] = torch.from_numpy(chosen).float().reshape(1, SAMPLES, *shape)
     if not values or rows is None:
         return None
     coded = evaluator.parameters(axes, rows)
     device = evaluator.programs.device
     meant = {**coded, **{name: tensor.to(device) for name, tensor in values.items()}}
-    said, done = function.answers(coded, _COMPARED), function.answers(meant, _COMPARED)
+    said, done = function.answers(coded, SAMPLES), function.answers(meant, SAMPLES)
     return float((said == done).all(1).mean())

@@ -27,6 +27,7 @@ from torch import Tensor
 from pdsketch.abstract.abstraction import with_names
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import (
+    SAMPLES,
     Behaviour,
     CodeAxis,
     CodeEvaluator,
@@ -177,9 +178,6 @@ def _digest(model: Model) -> str:
 
 # Where functions over codes say something else than the model does in a state.
 
-MOST_ROWS: Final = 4096
-"""Combinations of objects for which a function is asked in a state; one of more is left out. Set by hand."""
-
 WrongCase = tuple[ModelFunction, Longs, Longs]
 """A function, the codes on its axes, and its results there."""
 
@@ -231,7 +229,7 @@ def _values(
     objects = {v.name: v for v in read if v.name in free and isinstance(v.type, ObjectType)}
     members = [universe.members(v.type) for v in objects.values() if isinstance(v.type, ObjectType)]
     n = prod(map(len, members))
-    if n > MOST_ROWS:
+    if n > SAMPLES:  # as many as are looked at elsewhere
         return None
     rows = product(*members)
     fits = [all(arguments.get(v, o) == o for v, o in zip(objects, row, strict=True)) for row in rows]

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import count, product
-from typing import Final, final
+from typing import final
 
 import numpy as np
 
@@ -65,9 +65,6 @@ from pdsketch.lang import (
 )
 from pdsketch.task import UNREACHABLE, Grounding
 
-KEPT: Final = 256
-"""How many compilations are kept."""
-
 
 def compile_optimistic(domain: Domain, objects: Mapping[str, ObjectType], goal: Expr) -> Abstraction:
     """Compile a goal for given objects, the domain's constants first. Every action costs 1."""
@@ -96,7 +93,7 @@ def _explain(task: Task, alone: Sequence[tuple[Expr, Task]], state: Bools) -> li
     return found
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache
 def _compiled(domain: Domain, types: tuple[ObjectType, ...], goal: Expr) -> tuple[Task, tuple[Form, ...]]:
     """The task of a goal over numbered objects, and what is read to know its facts."""
     optimism = _Optimism(domain)
