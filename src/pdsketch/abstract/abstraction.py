@@ -283,16 +283,11 @@ class CodeTables:
                 if key not in self._tables:
                     self._tables[key] = _CodeTable(predicate, reading.part, len(universes))
                 table = self._tables[key]
-                where: dict[tuple[str, ObjectType], int] = {}
-                for row in reading.rows:
-                    for name, type_ in zip(row, predicate.object_types, strict=True):
-                        if (name, type_) not in where:
-                            own = names[int(name[1:])] if name[0] == "@" else name
-                            where[name, type_] = universe.at(own, type_)
-                table.places[problem] = [
-                    tuple([where[each] for each in zip(row, predicate.object_types, strict=True)])
-                    for row in reading.rows
-                ]
+                at: dict[tuple[str, ...], tuple[int, ...]] = {}
+                for row in dict.fromkeys(reading.rows):
+                    own = [names[int(name[1:])] if name[0] == "@" else name for name in row]
+                    at[row] = tuple(map(universe.at, own, predicate.object_types))
+                table.places[problem] = [at[row] for row in reading.rows]
                 table.numbers[problem], table.facts[problem] = reading.numbers, reading.places
         for table in self._tables.values():
             table.seal(nowhere, model.device)
