@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from pdsketch.lang import Blank, BlankCall, error, walk
+from pdsketch.lang import Blank, BlankCall, effect_expressions, error, walk
 from pdsketch.nets import (
     Argument,
     BlankForm,
@@ -27,6 +27,7 @@ from pdsketch.nets import (
     Spec,
     TableForm,
     TreeForm,
+    always,
     can_read,
     plain,
 )
@@ -34,7 +35,7 @@ from pdsketch.tensor import FORM, MLP, Functions, argument_names, formed
 from pdsketch.training.data.device_dataset import evenly
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.answers import Slot, answers, asked
-from pdsketch.training.forms.errors import Errors, errors
+from pdsketch.training.forms.errors import Errors, Kind, errors
 from pdsketch.training.forms.preconditions import VersionSpace, conjunctions, tries_of
 from pdsketch.training.forms.propose import SAMPLED, Answers, Known, all_of, propose, rows_of
 from pdsketch.training.forms.rivals import MOST_RIVALS, alternatives, error_of, once_more, possible, support
@@ -67,6 +68,9 @@ test is two bits: four times less likely.
 
 FIRST_JUDGED: Final = 256
 """Forms that fail on so many examples are not judged by the others."""
+
+MOST_PAIRS: Final = 24
+"""So many forms that make more errors are tried, to see what others make of them."""
 
 
 @final
@@ -125,7 +129,7 @@ class Simplifier:
         self.first = _some(self.train, kinds, FIRST_JUDGED)
         self.slots: dict[str, Slot] = {}
         self._seen: dict[str, list[Argument]] = {}
-        self._failed: set[str] = set()
+        self._nearly: dict[str, list[tuple[BlankForm, Judgement]]] = {}
         self._settled = frozenset[str]()
         self._told: set[str] = set()
 
@@ -202,6 +206,9 @@ class Simplifier:
         spaces = self._spaces()
         first = now = self.judge()
         now = self._gone_through(first, now)
+        paired = self._in_pairs(now)
+        if paired is not now:
+            now = self._gone_through(paired, paired)
         now = self._asked_for(now)
         for name in [name for name in self.slots if name not in self._settled]:
             now = self._reduced(name, now)
@@ -224,7 +231,10 @@ class Simplifier:
             first.total,
             now.total,
             sum(self._cost(name) for name in self.slots),
-            sum(not isinstance(self.slots[name].inner, BlankForm) for name in self._failed),
+            sum(
+                name in self._nearly and not isinstance(slot.inner, BlankForm)
+                for name, slot in self.slots.items()
+            ),
             frozenset(self._told),
         )
 
@@ -373,6 +383,7 @@ class Simplifier:
         slot, own = self.slots[name], self._cost(name)
         kept = slot.inner
         easy = not errors(self.losses, self.first).total
+        nearly: list[tuple[float, BlankForm, Judgement]] = []
         for cost, form in tried:
             if cost >= own:
                 break
@@ -382,7 +393,18 @@ class Simplifier:
             new = self.judge()
             if new.within(bar) or new.within(now):
                 return new
-        self._failed.add(name)
+            nearly.append((cost, form, new))
+        self._nearly[name] = []
+        right = min(nearly, key=lambda one: one[2].total, default=None)
+        short = min(nearly, key=lambda one: one[0] + ERROR_COST * one[2].total, default=None)
+        for one in (right, short) if right is not short else (right,):
+            if one is None:
+                break
+            slot.inner = one[1]
+            refined = self._reduced(name, one[2])
+            if refined.within(bar) or refined.within(now):
+                return refined
+            self._nearly[name].append((slot.inner, refined))
         slot.inner = kept
         return None
 
@@ -417,6 +439,91 @@ class Simplifier:
                 kept, best, own = form, new, cost
         slot.inner = kept
         return best if best is not now else None
+
+    def _in_pairs(self, now: Judgement) -> Judgement:
+        """Forms of one blank that make more errors, where others can then explain more.
+
+        A refusal that a wall explains is also explained by where one may go; two truths of which one would
+        have to be true for the other to matter are both false.
+        """
+        tried = 0
+        for name in [name for name in self.slots if now.total and name in self._at_fault(now)]:
+            slot = self.slots[name]
+            for form in self._others(name):
+                if tried == MOST_PAIRS or not now.total:
+                    return now
+                tried += 1
+                before = {other: one.inner for other, one in self.slots.items()}
+                least = sum(map(self._cost, self.slots))
+                slot.inner = form
+                new = self._mended(name, now.total + FARTHEST * len(self.train))
+                better = new.total <= now.total and new.held_out.within(now.held_out)
+                if better and _is_better(sum(map(self._cost, self.slots)), new, least, now):
+                    now = new
+                    break
+                for other, inner in before.items():
+                    self.slots[other].inner = inner
+        return now
+
+    def _mended(self, name: str, most: float) -> Judgement:
+        """The other blanks made to fit a form, unless too much is wrong with it."""
+        now = self.judge()
+        related = self._contexts[name]
+        for _ in range(2 if now.total <= most else 0):
+            given = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
+            before = now.total
+            for other in sorted(related & given.keys(), key=lambda one: -given[one].blamed):
+                if given[other].blamed and other not in self._settled:
+                    now = self._mend(other, self._tried(other, given[other]), now) or now
+            if now.total >= before or not now.total:
+                break
+        return now
+
+    def _others(self, name: str) -> list[BlankForm]:
+        """Other forms than that of a blank: those that make few errors, and of truths the constants."""
+        signature, own = self.slots[name].signature, self.slots[name].inner
+        nearly = sorted(
+            self._nearly.get(name, ()), key=lambda one: self._price(name, one[0]) + ERROR_COST * one[1].total
+        )
+        found = [form for form, _ in nearly]
+        if signature.output == Spec("bool"):
+            found += [always(signature, truth) for truth in (True, False)]
+        said = own.extra_repr() if isinstance(own, BlankForm) else ""
+        return [form for form in found if form.extra_repr() != said]
+
+    def _at_fault(self, now: Judgement) -> set[str]:
+        """The blanks that stand in what is wrong."""
+        found: set[str] = set()
+        for part in (now.train, now.held_out):
+            for kind, wrong in part.wrong.items():
+                found |= self._blanks_of(kind) if wrong else set()
+        return {slot for slot in self.slots if slot.partition("#")[0] in found}
+
+    def _blanks_of(self, kind: Kind) -> set[str]:
+        """The blanks on which a kind of error depends."""
+        training, (what, which) = self.losses.training, kind[0]
+        if what == "goal":
+            read = [training.goals[at] for at in training.kinds[which]]
+        elif what == "executed":
+            read = [training.actions[which].precondition]
+        else:
+            effects = training.actions[what].effects
+            read = effect_expressions([one for one in effects if one.target.predicate == which])
+        return {blank for one in read for blank in training.reads.blanks(one)}
+
+    @cached_property
+    def _contexts(self) -> dict[str, set[str]]:
+        """The blanks that stand in the same goals, preconditions or effects as each."""
+        groups = [self._blanks_of(kind) for kind in self.judge().train.wrong]
+        return {
+            name: {
+                other
+                for other in self.slots
+                if other != name
+                and any({name.partition("#")[0], other.partition("#")[0]} <= group for group in groups)
+            }
+            for name in self.slots
+        }
 
     def _asked_for(self, now: Judgement) -> Judgement:
         """Where the user wants a form and none was as good as the network: that with the fewest errors."""
