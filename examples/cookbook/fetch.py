@@ -38,7 +38,7 @@ DOMAIN = pds.parse_domain("""
     :effect (and (not (held ?b)) (at::assign ?b (??fallen (at ?b))))))
 """)
 GOAL = "(reached block target)"
-OPEN, CLOSE = 1.0, -1.0
+OPEN, CLOSE, TABLE = 1.0, -1.0, 0.425
 NEAR = 0.005
 """How near to a place the arm has to be, in metres."""
 
@@ -139,14 +139,14 @@ def make(goal: str = GOAL, success: Any = "is_success") -> pds.GymWorld:
 
 def poses(model: Any, state: pds.State, block: str) -> list[Any]:
     """For random tries: near the target, and anywhere, also where the arm does not reach."""
-    near = np.asarray(state["where"][0]) + RANDOM.normal(0, 0.04, 3)
-    anywhere = RANDOM.uniform([0.9, 0.3, 0.42], [1.8, 1.2, 1.0])
+    near = np.maximum(np.asarray(state["where"][0]) + RANDOM.normal(0, 0.04, 3), [0, 0, TABLE])
+    anywhere = RANDOM.uniform([0.9, 0.3, TABLE], [1.8, 1.2, 1.0])
     return [list(near), list(anywhere)]
 
 
 def somewhere(model: Any, state: pds.State, turn: int) -> Any:
     """For plans whose goal names no pose."""
-    return RANDOM.uniform([1.0, 0.4, 0.42], [1.5, 1.1, 0.8], (8, 3))
+    return RANDOM.uniform([1.0, 0.4, TABLE], [1.5, 1.1, 0.8], (8, 3))
 
 
 def main() -> None:

@@ -257,6 +257,12 @@ def test_the_summary_counts_the_steps_of_what_succeeded():
     assert str(done).startswith("2 episodes: success 0.5")
 
 
+def test_episodes_of_which_the_world_says_nothing_are_no_successes_unseen():
+    known, silent = (pds.rollout(Walker(most=3), Line(says=says), seeds=[3]) for says in (True, False))
+    assert "nothing is said" not in str(known)
+    assert str(known.joined(silent)).endswith("; nothing is said of 1")
+
+
 def test_rollouts_are_episodes_to_learn_from_and_to_save(tmp_path):
     done = pds.rollout(planner(), Line, seeds=[2, 3])
     assert [len(episode.states) for episode in done] == [4, 3]

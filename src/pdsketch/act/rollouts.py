@@ -183,7 +183,9 @@ class Rollouts(Sequence[Episode]):
         )
         late = f" ({self.out_of_time} of them out of time)" if self.out_of_time else ""
         failed = sum(success is False for success in self.success)
-        return f"{len(self)} episodes: {said}" + (f"; {failed} failed{late}" if failed else "")
+        unsaid = len(self) - failed - sum(map(bool, self.success))
+        ends = f"; {failed} failed{late}" if failed else ""
+        return f"{len(self)} episodes: {said}{ends}" + (f"; nothing is said of {unsaid}" if unsaid else "")
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the episodes into a folder, as `pdsketch data` does."""
