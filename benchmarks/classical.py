@@ -1,17 +1,20 @@
 """How fast ordinary problems are solved, beside other planners: ``python benchmarks/classical.py DIR``.
 
-DIR holds folders with a ``domain.pddl`` and problems ``p*.pddl``. Each problem is
-solved by pdsketch (lazy greedy search with preferred operators, and eager greedy
-search, both with hFF), by Fast Downward with the same searches and heuristic, by
-pyperplan (``gbf hff``) and by pymimir (eager greedy, FF, grounded), one after the
-other on one core. Peers run under ``--peers PYTHON``, an interpreter that has
-the PyPI packages up-fast-downward, pyperplan and pymimir; those that are missing
-are left out.
+DIR holds folders with a ``domain.pddl`` and problems ``p*.pddl``, or beside each
+``NAME.pddl`` a folder NAME with its problems, as the folder ``pddl`` of the PyPI package
+pddlgym does. Each problem is solved by pdsketch (lazy greedy search with preferred
+operators, and eager greedy search, both with hFF), by Fast Downward with the same
+searches and heuristic, by pyperplan (``gbf hff``) and by pymimir (eager greedy, FF,
+grounded), one after the other on one core. Peers run under ``--peers PYTHON``, an
+interpreter that has the PyPI packages up-fast-downward, pyperplan and pymimir; those
+that are missing are left out.
 
 With ``--cold``, ours are whole commands, too: a ``pdsketch plan`` for each problem, with the interpreter's
 start and imports; all modules are compiled before. ``--searches astar --heuristic lmcut`` compares optimal
-planning. With ``--seconds S``, searches end after so long, and evaluations per second are what counts:
-``--seconds 2 --searches astar`` compares them on the problems that both search for that long.
+planning; the problems that both solve are small ones, as pddlgym has them: ``--limit 5 --each 2 --only
+'baking|^blocks p|hanoi p|hiking|manyb|manyf|manyg|manyl|manym|maze|^newsp|spanner'``. With ``--seconds S``,
+searches end after so long, and evaluations per second are what counts: ``--seconds 2 --searches astar``
+compares them on the problems that both search for that long.
 
 Times are CPU seconds from the text to the plan: parsing, grounding and search. Ours
 are taken in one warm process (a fork of it for each problem, so that the peak of
@@ -225,6 +228,25 @@ def judged(domain: Path, problem: Path, plan: Path) -> float | None:
     return verdict.cost if verdict.valid else math.nan
 
 
+def problems_in(folder: Path, only: str, each: int | None) -> list[tuple[Path, Path]]:
+    """The problems of a folder with their domains; of each domain at most so many, spread evenly over all."""
+    found = [(p.parent / "domain.pddl", p) for p in sorted(folder.glob("*/p*.pddl"))]
+    found = [(domain, problem) for domain, problem in found if domain.exists()]
+    for domain in sorted(folder.glob("*.pddl")):
+        found += [(domain, problem) for problem in sorted((folder / domain.stem).glob("*.pddl"))]
+    chosen = [pair for pair in found if re.search(only, name_of(pair[1]))]
+    if each is None:
+        return chosen
+    by_domain: dict[Path, list[tuple[Path, Path]]] = {}
+    for pair in chosen:
+        by_domain.setdefault(pair[0], []).append(pair)
+    return [
+        own[len(own) * i // min(each, len(own))]
+        for own in by_domain.values()
+        for i in range(min(each, len(own)))
+    ]
+
+
 def name_of(problem: Path) -> str:
     return f"{problem.parent.name} {problem.stem}"
 
@@ -316,26 +338,27 @@ def main() -> None:
     parser.add_argument("--heuristic", default="ff", help="ours and Fast Downward's: ff, lmcut, max, add")
     parser.add_argument("--seconds", type=float, metavar="S", help="end each search then: compare rates")
     parser.add_argument("--cold", action="store_true", help="time whole commands of ours, too")
-    parser.add_argument("--only", default="", metavar="TEXT", help="problems whose name holds TEXT")
+    parser.add_argument("--only", default="", metavar="TEXT", help="problems whose name matches")
+    parser.add_argument("--each", type=int, metavar="N", help="at most N problems of each domain")
     parser.add_argument("--planners", default="", metavar="TEXT", help="planners whose name matches")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     args = parser.parse_args()
-    problems = [p for p in sorted(args.folder.glob("*/p*.pddl")) if args.only in name_of(p)]
+    problems = problems_in(args.folder, args.only, args.each)
     chosen = planners(args.peers, args.searches.split(","), args.heuristic, args.seconds, cold=args.cold)
     chosen = {name: run for name, run in chosen.items() if re.search(args.planners, name)}
     if args.cold:  # as an installed package is
         compileall.compile_dir(Path(pds.__file__).parent, quiet=1)
-    first = problems[0]
-    pds.plan(pds.load_problem(first, pds.load_domain(first.parent / "domain.pddl")))  # imports
+    first_domain, first = problems[0]
+    pds.plan(pds.load_problem(first, pds.load_domain(first_domain)))  # imports
     runs: dict[tuple[str, str], Run] = {}
     failed: set[tuple[str, str]] = set()
     print("\t".join(["problem", *chosen]))
-    for problem in problems:
+    for domain, problem in problems:
         for planner, run in chosen.items():
             if (planner, problem.parent.name) in failed and planner in ("pyperplan", "pymimir"):
                 runs[planner, name_of(problem)] = Run(planner, name_of(problem), failure="(skipped)")
                 continue
-            found = run(problem.parent / "domain.pddl", problem, args.limit)
+            found = run(domain, problem, args.limit)
             runs[planner, name_of(problem)] = found
             if found.seconds is None:
                 failed.add((planner, problem.parent.name))
