@@ -77,6 +77,14 @@ def test_a_plan_is_all_that_stdout_holds(capsys):
     assert cost == f"; cost = {len(steps)}"
 
 
+def test_an_ordinary_problem_is_planned_without_large_imports():
+    code = "import sys; from pdsketch.cli.main import main; assert main(['plan', *sys.argv[1:]]) == 0;"
+    code += "print({'torch', 'numpy'} & sys.modules.keys())"
+    words = [sys.executable, "-c", code, BLOCKS, TOWER]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("set()\n"), done.stderr
+
+
 def test_with_an_output_file_stdout_is_empty_and_the_file_validates(capsys, tmp_path):
     file = str(tmp_path / "plan")
     code, out, _ = run(capsys, "plan", BLOCKS, TOWER, "-o", file)

@@ -10,7 +10,7 @@ from pdsketch.lang import Apply, Arithmetic, Compare, Expr, Object, Value, Varia
 from pdsketch.task.formula import Term, Test
 from pdsketch.task.program import TEST, Compiler
 
-CONSTANT, FUNCTION, NEGATION, ADD, SUBTRACT, MULTIPLY, DIVIDE, FLOOR_DIVIDE = range(8)
+CONSTANT, FUNCTION, NEGATION, ADD, SUBTRACT, MULTIPLY, DIVIDE = range(7)
 """Kinds of numbers."""
 
 _COMPARISONS: Final = {"<": 0, "<=": 1, ">": 2, ">=": 3}
@@ -41,8 +41,6 @@ def compile_number(c: Compiler, expr: Expr, scope: Scope, slots: Slots) -> int:
             if expr.op == "-" and len(parts) == 1:
                 return c.listed([NEGATION, parts[0]])
             kind = _OPERATIONS[expr.op]
-            if kind == DIVIDE and expr.type.prim == "int64":
-                kind = FLOOR_DIVIDE
             return reduce(lambda left, right: c.listed([kind, left, right]), parts)
         case _:
             raise AssertionError(f"{type(expr).__name__} is no number")
