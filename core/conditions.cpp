@@ -5,7 +5,7 @@ namespace {
 
 // As in pdsketch.task.program.
 enum Kind : Id { kAtom, kSame, kTest, kAll, kEvery, kEither };
-enum NumberKind : Id { kConstant, kFunction, kNegation, kAdd, kSubtract, kMultiply, kDivide, kFloorDivide };
+enum NumberKind : Id { kConstant, kFunction, kNegation, kAdd, kSubtract, kMultiply, kDivide };
 enum Comparison : Id { kLess, kAtMost, kMore, kAtLeast, kEqualTo };
 
 }  // namespace
@@ -74,8 +74,7 @@ double Conditions::number(Id at) const {
             return left * right;
         default:
             // Division by zero is an error in the reference semantics: no such step can be taken.
-            if (right == 0) return NAN;
-            return code_[at] == kFloorDivide ? std::floor(left / right) : left / right;
+            return right == 0 ? NAN : left / right;
     }
 }
 
