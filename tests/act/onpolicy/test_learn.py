@@ -33,7 +33,7 @@ def test_a_sketch_is_learned_from_its_worlds_word_alone(domain):
     learned = pds.learn(
         lambda: Lamps(domain),
         domain,
-        **{**SETTINGS, "episodes": 40, "fit_steps": 150, "evaluate": 20, "first": 10},
+        **{**SETTINGS, "episodes": 40, "fit_steps": 300, "evaluate": 20, "first": 10},
     )
     last = learned.curve[-1]
     assert [row["all_episodes"] for row in learned.curve] == [10, 20, 40]
