@@ -108,6 +108,7 @@ def test_relations_of_one_goal_are_none_of_another(model):
 
 def test_a_goal_that_a_limit_ends_leaves_the_model_as_it_was(model, monkeypatch):
     state = board(model, 4, 60)
+    pds.plan(model, state, GOALS["sums"], search="abstract")  # all its values have codes now
     translator = abstraction_of(model).symbolic.translator
     outer = translator.symbols
     monkeypatch.setattr(type(translator), "tabulated", _out_of_time)
