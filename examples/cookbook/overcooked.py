@@ -1,4 +1,4 @@
-"""Overcooked: one cook, low-level moves. Learned in small kitchens, cooks in larger ones.
+"""Overcooked: one cook, low-level moves. Learned in small kitchens, tried in larger ones.
 
 ``pip install --no-deps overcooked-ai && pip install gym "pdsketch-planning[gym]"``, then
 ``python examples/cookbook/overcooked.py``. Known are who stands where and that things stand in the way; blank
