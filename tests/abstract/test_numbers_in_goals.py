@@ -108,13 +108,14 @@ def test_relations_of_one_goal_are_none_of_another(model):
 
 def test_a_goal_that_a_limit_ends_leaves_the_model_as_it_was(model, monkeypatch):
     state = board(model, 4, 60)
-    pds.plan(model, state, GOALS["sums"], search="abstract")  # all its values have codes now
+    types = state.batch.universe(0).types
+    compile_and_or(model, types, model.formula(state.batch, GOALS["sums"]), state.batch)  # values get codes
     translator = abstraction_of(model).symbolic.translator
     outer = translator.symbols
     monkeypatch.setattr(type(translator), "tabulated", _out_of_time)
     goal = model.formula(state.batch, f"(exists (?a - token) (= {YA} (+ {XA} {XA})))")
     with pytest.raises(OutOfTimeError):
-        compile_and_or(model, state.batch.universe(0).types, goal, state.batch)
+        compile_and_or(model, types, goal, state.batch)
     monkeypatch.undo()
     assert abstraction_of(model).symbolic.translator.symbols is outer
     assert pds.plan(model, state, GOALS["sums"], search="abstract").solved
