@@ -134,7 +134,7 @@ def once_more(form: BlankForm, given: Answers) -> int | None:
     """
     output = form.signature.output
     places = [at for at, one in enumerate(form.signature.inputs) if one.spec == output and not one.is_set]
-    if not output.is_categorical or not places:
+    if not output.is_categorical or not places or not len(given):
         return None
     counts, own = given.weights.sum(1) > 0.5, given.args[places[0]]
     assert isinstance(own, torch.Tensor)
