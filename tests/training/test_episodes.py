@@ -88,7 +88,7 @@ def test_several_goals_are_learned_and_each_transition_counts_once(several):
     assert report.train.judged.count == 3 * sum(len(e.states) for e in episodes)
     alone = evaluate(model, [judged(e, {}) for e in episodes]).measures
     assert alone.steps_right == report.train.steps_right
-    assert (alone.positives, alone.negatives) == (0, 0)
+    assert (alone.judged.positives, alone.judged.negatives) == (0, 0)
 
 
 def test_episodes_without_goals_teach_their_transitions_alone(rooms):

@@ -156,8 +156,8 @@ def test_a_torn_checkpoint_is_refused(place, rooms):
 def test_eval_reports_goals_transitions_and_blanks(place, capsys):
     assert main(["eval", str(place / "whole"), str(place / "data"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["positives"] + found["negatives"] == 12 * 7
-    assert set(found["transitions"]) == {"at", "colour", "stands"}
+    assert found["judged"]["positives"] + found["judged"]["negatives"] == 12 * 7
+    assert {name for one in found["effects"].values() for name in one} == {"at", "colour", "stands"}
     assert found["blanks"]["derived::near::f"]["trained"] is True
     assert main(["eval", str(place / "whole"), str(place / "data")]) == 0
     assert "derived::near::f" in capsys.readouterr().out
