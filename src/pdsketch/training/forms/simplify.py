@@ -552,13 +552,10 @@ class Simplifier:
             return ()
         asked_, known = possible(kept.signature, self._seen[name]), self._known(name)
         own = self._price(name, kept, known)
+        most = max(own, kept.price(known)) + MOST_DEARER  # leaving things as they are is free, and may be wrong
         forms = alternatives(kept, given, asked_, known, self._alike(name))
         priced = sorted(
-            [
-                (price, form)
-                for form in forms
-                if (price := self._price(name, form, known)) <= own + MOST_DEARER
-            ],
+            [(price, form) for form in forms if (price := self._price(name, form, known)) <= most],
             key=lambda one: one[0],
         )
         if kept.signature.output == Spec("bool"):  # both ends first: what is true most seldom, and most often
@@ -570,7 +567,8 @@ class Simplifier:
             if len(found) <= MOST_RIVALS and (now is None or self.judge().within(now)):
                 found.append((price, form))
         least, slot.inner = min(found, key=lambda one: one[0])
-        return tuple(f for price, f in found if f is not slot.inner and price <= least + MOST_DEARER)
+        most = most if slot.inner is kept else least + MOST_DEARER
+        return tuple(form for price, form in found if form is not slot.inner and price <= most)
 
     def _kin(self, name: str) -> dict[str, BlankForm]:
         """The forms of like blanks: those that are asked the same."""
