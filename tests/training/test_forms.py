@@ -230,6 +230,22 @@ def test_evidence_is_counted_for_each_case_and_what_is_false_is_one_case():
     assert sorted(support(table, given).tolist()) == [2, 2]
 
 
+def test_a_table_with_a_row_for_each_code_has_no_other_case():
+    turned = Signature((Input(Spec("int", (), 2), type_id="turn"),), Spec("int", (), 3))
+    key, codes = InputReading("code", 0), torch.tensor([0, 0, 1, 1, 1])
+    given = Answers(
+        [torch.nn.functional.one_hot(codes, 2).float()], (codes + 1).unsqueeze(1), torch.ones(5, 1)
+    )
+    whole = TableForm(turned, [key], {(0,): (1.0,), (1,): (2.0,)}, (0.0,))
+    assert whole.is_whole
+    assert str(whole) == "table of x0: 0: 1; 1: 2"
+    assert support(whole, given).tolist() == [2, 3]
+    part = TableForm(turned, [key], {(0,): (1.0,)}, (2.0,))
+    assert not part.is_whole
+    assert str(part).endswith("; else 2")
+    assert sorted(support(part, given).tolist()) == [2, 3]
+
+
 WORDS = pds.parse_domain("""
 (define (domain words) (:types thing)
   (:predicates (code [return_type=vector[int64, 2, choices=6]] ?t - thing))

@@ -267,6 +267,13 @@ class TableForm(BlankForm):
         self.otherwise, self.base = otherwise, base
 
     @property
+    def is_whole(self) -> bool:
+        """Whether there are no others: a row for each combination of codes that there is."""
+        specs = [self.signature.inputs[key.first].spec for key in self.keys]
+        codes = all(key.is_discrete for key in self.keys)
+        return codes and len(self.rows) == prod(spec.choices or 2 for spec in specs)
+
+    @property
     def cost(self) -> float:
         """A test of each key for the first row, and a little less than a test for each further one."""
         added = 0.0 if self.base is None else 0.1
@@ -289,7 +296,8 @@ class TableForm(BlankForm):
         added = "" if self.base is None else _based(self.base, names, self.sizes)
         said = {row: _sum(added, [(v, "")], self.signature) for row, v in self.rows.items()}
         rows = "; ".join(f"{', '.join(map(str, row))}: {value}" for row, value in said.items())
-        return f"table of {over}: {rows}; else {_sum(added, [(self.otherwise, '')], self.signature)}"
+        others = f"; else {_sum(added, [(self.otherwise, '')], self.signature)}"
+        return f"table of {over}: {rows}{'' if self.is_whole else others}"
 
     def smaller(self) -> Iterator[TableForm]:
         """The tables with a row less."""

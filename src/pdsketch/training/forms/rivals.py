@@ -120,7 +120,8 @@ def support(form: BlankForm | None, given: Answers) -> Array:
             told = TableForm(form.signature, form.keys, rows, (place[-1],))
         cases = told.answer(given.args, len(given))[:, 0].long()
         found = np.bincount(cases[counts].cpu().numpy(), minlength=1 + len(ends))
-        return found[sorted({int(at) for at in place})]
+        happens = place[:-1] if isinstance(form, TableForm) and form.is_whole else place
+        return found[sorted({int(at) for at in happens})]
     if given.values.shape[1] == 1 and (form is None or form.signature.output == Spec("bool")):
         return np.bincount((given.values[counts, 0] > 0.5).long().cpu().numpy(), minlength=2)
     return np.array([int(counts.sum())])

@@ -552,7 +552,8 @@ class Simplifier:
             return ()
         asked_, known = possible(kept.signature, self._seen[name]), self._known(name)
         own = self._price(name, kept, known)
-        most = max(own, kept.price(known)) + MOST_DEARER  # leaving things as they are is free, and may be wrong
+        free = kept is self._kept.get(name)  # leaving things as they are costs nothing, and may be wrong
+        most = (kept.price(known) if free else own) + MOST_DEARER
         forms = alternatives(kept, given, asked_, known, self._alike(name))
         priced = sorted(
             [(price, form) for form in forms if (price := self._price(name, form, known)) <= most],
