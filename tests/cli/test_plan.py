@@ -394,3 +394,8 @@ def test_costs_of_models_are_whole_where_they_are_and_nothing_to_do_is_said(tmp_
     assert '"cost": 1,' in capsys.readouterr().out
     assert main(["plan", *open_sketch(tmp_path, "(= (at r) 0)"), "--heuristic", "blind"]) == 0
     assert "nothing to do" in capsys.readouterr().err
+
+
+def test_a_goal_that_holds_at_first_has_a_plan_of_no_steps_that_costs_nothing(capsys, tmp_path):
+    code, out, _ = run(capsys, "plan", *switches(tmp_path, "(not (on s0))"))
+    assert (code, out) == (0, "; cost = 0\n")

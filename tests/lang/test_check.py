@@ -474,3 +474,12 @@ def test_sums_and_differences_keep_the_name_of_their_type():
     """)
     aliases = {name: [i.type.alias for i in blank.inputs] for name, blank in domain.blanks.items()}
     assert aliases == {"derived::named::f": ["x", "x", "y"], "derived::plain::f": [None, None, None]}
+
+
+def test_of_a_long_cycle_six_readings_are_shown():
+    ring = [f"(:derived (p{at} ?o - thing) (not (p{(at + 1) % 12} ?o)))" for at in range(12)]
+    with pytest.raises(pds.Error) as refused:
+        parse_domain(f"(define (domain x) (:types thing - object) {' '.join(ring)})")
+    told = refused.value.diagnostics[0]
+    assert told.code == "negative-cycle"
+    assert len(told.notes) == 6

@@ -13,7 +13,7 @@ import pdsketch as pds
 from pdsketch.tensor.compile.logic import CRISP
 from pdsketch.training.data.device_dataset import put_on_device
 from pdsketch.training.data.files import load_episodes, save_episodes
-from pdsketch.training.data.recorder import arrays_of
+from pdsketch.training.data.recorder import Recorder, arrays_of
 from pdsketch.training.fitting import evaluate, gather, open_training_set
 from pdsketch.training.time_slice import TimeSlice
 
@@ -168,3 +168,12 @@ def test_success_is_0_or_1_or_unknown(rooms, wrong):
         pds.Episode(states, actions, GOALS[0], wrong)
     with pytest.raises(pds.Error, match="must hold 0 and 1"):
         pds.Episode(states, actions, executable=wrong[:2])
+
+
+def test_a_misspelt_value_is_told_what_it_may_mean():
+    domain = pds.parse_domain(
+        "(define (domain x) (:types lamp - object) (:predicates (lit ?l - lamp)) (:action go :effect (and)))"
+    )
+    with pytest.raises(pds.Error, match="there is no predicate `lid`") as refused:
+        Recorder(domain).add({"lamp": ["a"]}, {"lid": np.zeros((2, 1))}, [("go",)])
+    assert "`lit`" in refused.value.diagnostics[0].help
