@@ -1,6 +1,7 @@
 #include "interface.h"
 
 #include <cstring>
+#include <new>
 
 #include "boundary.hpp"
 
@@ -8,6 +9,16 @@ namespace pds {
 namespace {
 
 thread_local char last_error[512];
+
+// What the C++ runtime keeps for a thread that throws is made by its first throw, and without memory for it the
+// process would be ended: so that is made when the library is loaded.
+const bool has_thrown = [] {
+    try {
+        throw std::bad_alloc();
+    } catch (const std::bad_alloc&) {
+        return last_error[0] == '\0';
+    }
+}();
 
 }  // namespace
 
