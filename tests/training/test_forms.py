@@ -244,6 +244,10 @@ def test_a_table_with_a_row_for_each_code_has_no_other_case():
     assert not part.is_whole
     assert str(part).endswith("; else 2")
     assert sorted(support(part, given).tolist()) == [2, 3]
+    both = Signature(turned.inputs * 2, turned.output)
+    keys = [key, InputReading("code", 1)]
+    assert not TableForm(both, keys, {(0, 0): (1.0,), (1, 1): (2.0,)}, (0.0,)).is_whole
+    assert TableForm(both, keys, {(i, j): (1.0,) for i in range(2) for j in range(2)}, (0.0,)).is_whole
 
 
 WORDS = pds.parse_domain("""
